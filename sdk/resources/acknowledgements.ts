@@ -1,4 +1,4 @@
-/** The recipient says that it recorded messages durably. Contract §7. */
+/** Acknowledgements: the recipient reports that it recorded messages durably. Contract §7. */
 import { type Acknowledged, acknowledgements as entries } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { AcknowledgedIds } from '../delivery/seen-offers.ts'
@@ -15,9 +15,9 @@ export class Acknowledgements {
   }
 
   /**
-   * Acknowledge exact messages. All or nothing within a hundred; more are sent hundred by hundred.
+   * Acknowledges messages by id, in requests of up to 100 ids. Each request accepts all of its ids or none.
    *
-   * @throws not_found when one of them is not the caller's.
+   * @throws not_found if one of them is not addressed to the caller.
    */
   async create(messageIds: readonly string[], options: CallOptions = {}): Promise<Acknowledged> {
     const ids = [...new Set(messageIds)]

@@ -1,4 +1,4 @@
-/** What an agent reads first. Contract §5. */
+/** Bootstrap, the first read of an agent. Contract §5. */
 import { type Bootstrap, bootstrap as entries } from '../contract/agent/bootstrap.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
@@ -10,7 +10,7 @@ export class BootstrapReader {
     this.#call = call
   }
 
-  /** Identity, project, instructions, session policy, transports and limits. Needs no session. */
+  /** Reads identity, project, instructions, session policy, transports and limits. Needs no session. */
   get(options: CallOptions = {}): Promise<Bootstrap> {
     return this.#call(entries.get, {}, options)
   }

@@ -1,4 +1,7 @@
-/** Carries an entry of the contract to the node and back: `Courier.call` for an agent, `OwnerNames.call` for an owner. */
+/**
+ * Carries an entry of the contract to the node and back: `Courier.call` for an agent, `OwnerNames.call` for
+ * an owner.
+ */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
 import type { CallInput, KeyedOptions } from '../transport/http.ts'
 
@@ -8,18 +11,21 @@ export type Call = <const E extends EndpointSpec>(
   options?: KeyedOptions,
 ) => Promise<ResponseOf<E>>
 
-/** Which page of a list. */
+/** Page of a list: its size, and the last id of the previous page. */
 export interface PageOptions {
   readonly after?: string | undefined
   readonly limit?: number | undefined
 }
 
-/** What belongs to one agent only. */
+/** Filter for one agent. */
 export interface OfAgent {
   readonly agentId?: string | undefined
 }
 
-/** The fields that were given: an absent field and an undefined one differ in the types of the wire. */
+/**
+ * Returns the fields without those that are undefined, since the wire types distinguish absent from
+ * undefined.
+ */
 export function given<T extends Record<string, unknown>>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -27,7 +33,7 @@ export function given<T extends Record<string, unknown>>(
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-/** Every item of a list, page after page. */
+/** Yields every item of a list, page after page. */
 export async function* everyItem<P extends { has_more: boolean; next_after: string | null }, T>(
   read: (after: string | undefined) => Promise<P>,
   itemsOf: (page: P) => readonly T[],
@@ -36,7 +42,7 @@ export async function* everyItem<P extends { has_more: boolean; next_after: stri
   for (;;) {
     const page = await read(after)
     yield* itemsOf(page)
-    // A page that says "more" without a new cursor would never end.
+    // A page with "more" but without a new cursor would repeat endlessly.
     if (!page.has_more || page.next_after === null || page.next_after === after) return
     after = page.next_after
   }

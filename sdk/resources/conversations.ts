@@ -32,10 +32,10 @@ export class Conversations {
   }
 
   /**
-   * Create or retrieve the conversation with a peer, by id or name, or with `owner`, which the caller's own
-   * id means too.
+   * Creates or retrieves the conversation with a peer, given by id or name, or with the owner, given by `owner`
+   * or the caller's own id.
    *
-   * @throws not_found for an agent that is no peer; pairing_disabled; project_paused. LocalError
+   * @throws not_found for an agent that is not a peer; pairing_disabled; project_paused. LocalError
    *   `peer_unknown` lists the peers.
    */
   async open(peer: string, options: KeyedOptions = {}): Promise<Conversation> {
@@ -43,7 +43,7 @@ export class Conversations {
     return this.#call(entries.open, { body: { recipient_agent_id } }, options)
   }
 
-  /** One page. See {@link all}. */
+  /** Reads one page of the caller's conversations. See {@link all}. */
   list({
     after,
     limit,
@@ -52,21 +52,21 @@ export class Conversations {
     return this.#call(entries.list, { query: given({ after, limit }) }, options)
   }
 
-  /** Every conversation of the caller, read page after page. */
+  /** Yields every conversation of the caller, page after page. */
   all(options: CallOptions = {}): AsyncGenerator<Conversation, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.conversations)
   }
 
-  /** @throws not_found */
+  /** Reads one conversation. @throws not_found */
   get(id: string, options: CallOptions = {}): Promise<Conversation> {
     return this.#call(entries.get, { params: { id } }, options)
   }
 
   /**
-   * Messages in ascending sequence; `next_sequence` is the next `afterSequence`. The conversation is given by
-   * its id, or by the name of the peer, or `owner`. If there is no conversation with the peer, there are no
-   * messages.
+   * Reads messages in ascending sequence. Pass `next_sequence` as the next `afterSequence`. The conversation is
+   * given by its id, the name of the peer, or `owner`. If there is no conversation with the peer, the page is
+   * empty.
    *
    * @throws not_found; LocalError `peer_unknown` lists the peers.
    */

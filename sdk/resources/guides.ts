@@ -1,4 +1,4 @@
-/** How to work with messages, tasks, transfers and packages: texts that a coding agent can follow. Spec §2. */
+/** Guides: instructions for coding agents on messages, tasks, transfers and packages. Spec §2. */
 import { guides as entries, type Guide, type GuideTopic } from '../contract/agent/guides.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
@@ -10,7 +10,7 @@ export class Guides {
     this.#call = call
   }
 
-  /** The guide of a topic; see `guideTopics`. */
+  /** Reads the guide of a topic. `guideTopics` lists the topics. */
   get(topic: GuideTopic, options: CallOptions = {}): Promise<Guide> {
     return this.#call(entries[topic], {}, options)
   }

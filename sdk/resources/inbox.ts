@@ -1,4 +1,4 @@
-/** The stored messages that the agent has not acknowledged. Reading never acknowledges. Contract §6. */
+/** Inbox: the stored messages that the agent has not acknowledged. Reading never acknowledges. Contract §6. */
 import {
   inbox as entries,
   type InboxPage,
@@ -10,12 +10,12 @@ import type { CallOptions } from '../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
 export interface InboxOptions extends CallOptions {
-  /** How long the service may wait for the first message, 0 to 20. */
+  /** Seconds that the node may wait for the first message, 0 to 20. */
   readonly waitSeconds?: number | undefined
   readonly limit?: number | undefined
 }
 
-/** What an answer may take beside the wait. */
+/** Milliseconds that an answer may take in addition to the wait. */
 const answerMs = 15_000
 
 const patienceMs = (waitSeconds: number | undefined, { timeoutMs }: CallOptions): number =>
@@ -28,27 +28,32 @@ export class Inbox {
     this.#call = call
   }
 
-  /** What is due to be offered to this session, waiting for it when there is nothing. @throws wait_limit */
+  /**
+   * Reads the messages that are due, which offers them to this session. Waits if there are none. Unlike
+   * {@link list}, it skips messages that were offered within the redelivery interval.
+   *
+   * @throws wait_limit
+   */
   read({ waitSeconds, limit, ...options }: InboxOptions = {}): Promise<InboxPage> {
     const query = given({ wait_seconds: waitSeconds, limit })
     return this.#call(entries.read, { query }, { ...options, timeoutMs: patienceMs(waitSeconds, options) })
   }
 
   /**
-   * One page of everything unacknowledged, offered to this session or not, in the order in which it was
-   * stored. Listing offers nothing: a listener of the session still gets every message. See {@link all}.
+   * Reads one page of all unacknowledged messages, in the order in which they were stored. Unlike {@link
+   * read} it offers nothing, so a listener of the session still gets every message. See {@link all}.
    *
-   * With `waitSeconds` a page that would be empty is answered once something changes for this agent, which
-   * need not be a message, or after that time.
+   * With `waitSeconds`, an empty page is answered only after that time, or when something changes for this
+   * agent. The change need not be a message.
    *
-   * @throws wait_limit, capacity_reached: for a wait only.
+   * @throws wait_limit, capacity_reached; both only with `waitSeconds`.
    */
   list({ after, limit, waitSeconds, ...options }: PageOptions & InboxOptions = {}): Promise<Unacknowledged> {
     const query = given({ after, limit, wait_seconds: waitSeconds })
     return this.#call(entries.list, { query }, { ...options, timeoutMs: patienceMs(waitSeconds, options) })
   }
 
-  /** Everything unacknowledged, or what was stored `after` a message of it, read page after page. */
+  /** Yields all unacknowledged messages, or those stored `after` a given message id, page after page. */
   all(options: Pick<PageOptions, 'after'> & CallOptions = {}): AsyncGenerator<Message, void, undefined> {
     const read = (after = options.after) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.messages)

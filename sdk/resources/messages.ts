@@ -15,7 +15,10 @@ import {
 import type { MessageDraft } from '../storage/outbox.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 
-/** A message with its recipient: a peer by id or name, or `owner`. Its conversation is looked up if it is absent. */
+/**
+ * A message with its recipient: a peer by id or name, or `owner`. Its conversation is looked up if it is
+ * absent.
+ */
 export interface OutgoingMessage extends Omit<MessageInput, 'conversation_id'> {
   readonly conversation_id?: string | undefined
 }
@@ -30,8 +33,8 @@ export class Messages {
   }
 
   /**
-   * Store a message. The same Idempotency-Key and message again get the same answer. `recipient_agent_id` is
-   * an id, a name or `owner`.
+   * Sends a message: it is stored when this returns. Repeating the call with the same Idempotency-Key and
+   * message gets the same answer. `recipient_agent_id` is an id, a name or `owner`.
    *
    * @throws not_found, pairing_disabled, project_paused, conversation_budget (stop, do not rephrase),
    *   idempotency_conflict. LocalError `peer_unknown` lists the peers.
@@ -48,19 +51,21 @@ export class Messages {
   }
 
   /**
-   * {@link send} to a peer by name or id, or to `owner`. Who and which conversation that is gets looked up once and
-   * remembered.
+   * Sends a message to a peer, given by name or id, or to `owner`. Agent and conversation are looked up once
+   * and cached.
    *
-   * @throws LocalError `peer_unknown`; else as {@link send}.
+   * @throws LocalError `peer_unknown`; otherwise as {@link send}.
    */
   sendTo(to: string, message: Omit<MessageDraft, 'to'>, options: KeyedOptions = {}): Promise<MessageSent> {
     return this.#courier.sendDraft({ ...message, to }, options)
   }
 
   /**
-   * {@link send} to whoever sent the message that this one replies to.
+   * Sends a message to the sender of the message that it replies to.
    *
-   * @throws not_found when the message is not the caller's; LocalError `peer_unknown` when the service itself sent it.
+   * @throws not_found if the caller is neither sender nor recipient of that message; LocalError
+   * `peer_unknown` if the node
+   *   itself sent it.
    */
   reply(
     messageId: string,
@@ -70,7 +75,7 @@ export class Messages {
     return this.#courier.sendDraft({ ...message, in_reply_to: messageId }, options)
   }
 
-  /** One message with its delivery, as sender or recipient. @throws not_found */
+  /** Reads one message with its delivery state, as its sender or recipient. @throws not_found */
   get(id: string, options: CallOptions = {}): Promise<Message> {
     return this.#courier.call(entries.get, { params: { id } }, options)
   }

@@ -1,4 +1,4 @@
-/** The agents that the caller may talk to. Contract §5. */
+/** Peers: the agents that the caller may message. Contract §5. */
 
 import { peers as entries, type Peer } from '../contract/agent/peers.ts'
 import type { ResponseOf } from '../contract/endpoint.ts'
@@ -13,7 +13,7 @@ export class Peers {
     this.#call = call
   }
 
-  /** One page. See {@link all}. */
+  /** Reads one page of the peers. See {@link all}. */
   list({
     after,
     limit,
@@ -22,7 +22,7 @@ export class Peers {
     return this.#call(entries.list, { query: given({ after, limit }) }, options)
   }
 
-  /** Every permitted peer, read page after page. */
+  /** Yields every peer, page after page. */
   all(options: CallOptions = {}): AsyncGenerator<Peer, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.peers)

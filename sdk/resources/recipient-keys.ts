@@ -1,4 +1,4 @@
-/** The age public keys to which others seal what only their owner may read. Contract §9 "Recipient key". */
+/** Recipient keys: the age public keys with which peers encrypt for one agent. Contract §9 "Recipient key". */
 import type { RecipientKey } from '../contract/agent/peers.ts'
 import { recipientKeys as entries } from '../contract/agent/recipient-keys.ts'
 import type { CallOptions } from '../transport/http.ts'
@@ -12,15 +12,20 @@ export class RecipientKeys {
   }
 
   /**
-   * Register the caller's own key, `age1…` of X25519. The same key again succeeds.
+   * Registers the caller's own X25519 key, `age1…`. Registering the same key again succeeds.
    *
-   * @throws recipient_key_conflict when another one is registered: an administrator has to replace it.
+   * @throws recipient_key_conflict if another key is registered, which only the owner or an administrator can
+   * replace.
    */
   register(recipient: string, options: CallOptions = {}): Promise<RecipientKey> {
     return this.#call(entries.register, { body: { recipient } }, options)
   }
 
-  /** The key of the other participant. @throws not_found when there is none, or no such conversation. */
+  /**
+   * Reads the key of the other participant.
+   *
+   * @throws not_found if it has no key, or the conversation does not exist.
+   */
   ofConversation(conversationId: string, options: CallOptions = {}): Promise<RecipientKey> {
     return this.#call(entries.ofConversation, { params: { id: conversationId } }, options)
   }

@@ -1,4 +1,7 @@
-/** Starting and closing the session on purpose. Calls start one by themselves when there is none. Contract §5. */
+/**
+ * Explicit start and close of the session. If there is no session, every other call starts one automatically.
+ * Contract §5.
+ */
 
 import type { SessionKeeper, StartOptions } from '../agent/session.ts'
 import {
@@ -11,7 +14,7 @@ import { BridgeError, type RefusalCode } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 
-/** Refusals of a session that needs no closing. */
+/** Refusals that mean that the session has already ended. */
 const alreadyClosed: ReadonlySet<RefusalCode> = new Set(['session_closed', 'session_unknown'])
 
 export class Sessions {
@@ -24,27 +27,29 @@ export class Sessions {
   }
 
   /**
-   * The single-use challenge of a device-bound start. {@link start} fetches one by itself.
+   * Fetches a single-use challenge for the start of a device-bound session. {@link start} fetches one
+   * automatically.
    *
-   * @throws state_conflict for an identity that needs none.
+   * @throws state_conflict for an identity that is not device-bound.
    */
   challenge(options: CallOptions = {}): Promise<Challenge> {
     return this.#call(entries.challenge, { body: {} }, options)
   }
 
   /**
-   * Start a session, or resume the active one of this instance; after a takeover with its grant. After a lost answer
-   * the same grant gets this instance its session back.
+   * Starts a session, or resumes the active one of this instance. After a takeover by the owner, pass its
+   * grant. If the answer is lost, the same instance can repeat the call with the same grant.
    *
-   * @throws session_active while another instance is alive; takeover_pending without a grant while one is open;
-   *   grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid, device_mismatch on another
-   *   machine than the enrolled one.
+   * @throws session_active if another instance has an active session; takeover_pending if a grant was issued
+   * and none is
+   *   given; grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid; device_mismatch on
+   *   another machine than the enrolled one.
    */
   start(options: StartOptions = {}): Promise<Session> {
     return this.#keeper.start(options)
   }
 
-  /** Close the session; undefined when there is none to close. Claims are left to expire. */
+  /** Closes the session. Returns undefined if there is none. Task claims stay until they expire. */
   async close(options: CallOptions = {}): Promise<SessionClosed | undefined> {
     if ((await this.#keeper.stored()).session_id === null) return undefined
     return this.#keeper.end(() => this.#closeHeld(options))

@@ -1,8 +1,9 @@
 /**
- * Tasks: give work to a peer, or take it, with a claim that must be renewed and a result that is proven.
+ * Tasks: give work to a peer, or claim it and report its result with evidence. A claim expires unless it is
+ * renewed.
  *
- * What a holder does names its claim by two generations; a `Task` as `claim` answered it carries both. A stale one is
- * refused with `claim_lost`: stop the work then.
+ * The holder of a claim passes the `Task` that `claim` returned, which carries claim generation and session
+ * generation. If one of them is stale, the node refuses with `claim_lost`: stop the work then.
  *
  * Contract §8. See {@link Tasks.work} for a loop that does all of it.
  */
@@ -28,7 +29,7 @@ import type { HeldTask, TaskCalls, TaskListOptions } from '../work/calls.ts'
 import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
-/** How long an answer may take beyond the wait. */
+/** Milliseconds that an answer may take in addition to the wait. */
 const answerMs = 30_000
 
 /** The parts of a Bridge that names, waits and workers use. */
@@ -56,10 +57,9 @@ export class Tasks implements TaskCalls {
   }
 
   /**
-   * Give a task to a peer. The peer hears of it by a message of type `task`. `assignee_agent_id` is an id or
-   * a name.
+   * Creates a task for a peer, which gets a message of type `task`. `assignee_agent_id` is an id or a name.
    *
-   * @throws not_found for an agent that is no peer; pairing_disabled; project_paused; capacity_reached.
+   * @throws not_found for an agent that is not a peer; pairing_disabled; project_paused; capacity_reached.
    *   LocalError `peer_unknown` lists the peers.
    */
   async create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
@@ -69,13 +69,17 @@ export class Tasks implements TaskCalls {
   }
 
   /**
-   * Take open tasks one at a time until the signal is aborted: claim, hand over to `handler`, renew meanwhile, report.
+   * Works on open tasks, one at a time: claims a task, calls `handler`, renews the claim meanwhile, and
+   * reports the end.
    *
-   * What the handler answers completes the task; what it throws fails it, or with `TaskFailedError` and `again` gives it back.
-   * Its signal is aborted when the task is cancelled, the claim is lost, or the caller aborts; once the handler has
-   * ended, a cancellation is confirmed and an interrupted task is open again. Resolves when `options.signal` is aborted.
+   * If the handler resolves, its result completes the task. If it throws, the task fails; a `TaskFailedError`
+   * with `again` releases it for another attempt. The handler's signal is aborted if the task is cancelled,
+   * the claim is lost, or `options.signal` is aborted. After the handler has ended, a cancellation is
+   * confirmed, and an interrupted task is open again. Resolves when `options.signal` is aborted, or at
+   * `limit` or `idleMs`.
    *
-   * @throws what only a person can mend: a revoked credential, a fenced session, a disabled agent, an archived project.
+   * @throws refusals that only a person can fix: a revoked credential, a fenced session, a disabled agent, an
+   * archived project.
    */
   async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
     const { Worker } = await import('../work/worker.ts')
@@ -85,12 +89,12 @@ export class Tasks implements TaskCalls {
   }
 
   /**
-   * Wait until a task is completed, failed, declined or cancelled, as its creator or its assignee. The result
-   * is the task, with an outcome or a cancellation as its `state` says. A task that failed is a result, not
-   * an error.
+   * Waits until a task is completed, failed, declined or cancelled, as its creator or its assignee. Returns
+   * the task, with an outcome or a cancellation depending on its `state`. A failed task is a result, not an
+   * error.
    *
-   * Acknowledges the `task` messages of this task then, and no other message. The wait outlasts a restart of
-   * the node.
+   * At the end it acknowledges the `task` messages of this task, and no other message. The wait continues
+   * over a restart of the node.
    *
    * @throws TaskUnfinished (LocalError `task_unfinished`) at the timeout, LocalError `aborted`
    * @throws BridgeError `not_found`, also if the pair is disabled during the wait. A fenced session, a
@@ -100,14 +104,14 @@ export class Tasks implements TaskCalls {
     return waitForTask({ tasks: this, ...this.#ofBridge }, id, options)
   }
 
-  /** One page, oldest first. See {@link all}. @throws wait_limit */
+  /** Reads one page of the caller's tasks, oldest first. See {@link all}. @throws wait_limit */
   list({ after, limit, state, role, waitSeconds, ...options }: TaskListOptions = {}): Promise<TaskList> {
     const query = given({ after, limit, state, role, wait_seconds: waitSeconds })
     const timeoutMs = options.timeoutMs ?? (waitSeconds ?? 0) * 1000 + answerMs
     return this.#call(entries.list, { query }, { ...options, timeoutMs })
   }
 
-  /** Every task of the caller, page after page. */
+  /** Yields every task of the caller, page after page. */
   all({
     state,
     role,
@@ -123,12 +127,12 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.get, { params: { id } }, options)
   }
 
-  /** What happened to a task, oldest first. @throws not_found */
+  /** Reads one page of a task's timeline, oldest entry first. See {@link history}. @throws not_found */
   timeline(id: string, { after, limit, ...options }: PageOptions & CallOptions = {}): Promise<TaskTimeline> {
     return this.#call(entries.timeline, { params: { id }, query: given({ after, limit }) }, options)
   }
 
-  /** All of the timeline, page after page. @throws not_found */
+  /** Yields every entry of a task's timeline, page after page. @throws not_found */
   history(id: string, options: CallOptions = {}): AsyncGenerator<TaskEntry, void, undefined> {
     const read = (after: string | undefined) =>
       this.timeline(id, { ...options, after, limit: limits.pageMax })
@@ -136,30 +140,35 @@ export class Tasks implements TaskCalls {
   }
 
   /**
-   * Take an open task. The claim is over at `claim.expires_at` unless it is renewed.
+   * Claims an open task. The claim expires at `claim.expires_at` unless it is renewed.
    *
-   * A claim that this session holds already is refused too, so that two workers of one session never do a task twice.
-   * See {@link held} for a program that wants its claim back.
+   * If this session already holds the claim, it is refused too, so that two workers of one session never do
+   * the same task. Use {@link held} to get a claim of this session back.
    *
-   * @throws claim_held, whose details tell the holder and until when; state_conflict; not_permitted for everybody but
-   *   the assignee; project_paused; pairing_disabled.
+   * @throws claim_held, with the holder and the end of the claim in its details; state_conflict;
+   * not_permitted for any
+   *   agent but the assignee; project_paused; pairing_disabled.
    */
   claim(id: string, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.claim, { params: { id }, body: {} }, options)
   }
 
-  /** The task with the claim that this session holds of it; undefined where it holds none. @throws not_found */
+  /** Returns the task if this session holds its claim, otherwise undefined. @throws not_found */
   async held(id: string, options: CallOptions = {}): Promise<Task | undefined> {
     const task = await this.get(id, options)
     return task.claim !== null && task.claim.session_id === this.#ofBridge.keeper.sessionId ? task : undefined
   }
 
-  /** Keep the claim. A state of `cancel_requested` in the answer means: stop, then {@link stopped}. @throws claim_lost */
+  /**
+   * Renews the claim. If the returned state is `cancel_requested`, stop the work and call {@link stopped}.
+   *
+   * @throws claim_lost
+   */
   renew(held: HeldTask, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.renew, { params: { id: held.id }, body: holderOf(held) }, options)
   }
 
-  /** Tell how far the work is. It renews nothing. @throws claim_lost */
+  /** Reports progress. It does not renew the claim. @throws claim_lost */
   progress(
     held: HeldTask,
     { note, percent }: { readonly note?: string | undefined; readonly percent?: number | undefined },
@@ -169,7 +178,7 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.progress, { params: { id: held.id }, body }, options)
   }
 
-  /** Report the result with at least one item of evidence. @throws claim_lost, state_conflict */
+  /** Completes the task with a result and at least one item of evidence. @throws claim_lost, state_conflict */
   complete(
     held: HeldTask,
     { result, evidence }: { readonly result: string; readonly evidence: readonly Evidence[] },
@@ -179,7 +188,7 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.complete, { params: { id: held.id }, body }, options)
   }
 
-  /** Give up for good. @throws claim_lost, state_conflict */
+  /** Fails the task permanently. {@link release} allows another attempt. @throws claim_lost, state_conflict */
   fail(
     held: HeldTask,
     { reason, evidence }: { readonly reason: string; readonly evidence?: readonly Evidence[] | undefined },
@@ -189,7 +198,11 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.fail, { params: { id: held.id }, body }, options)
   }
 
-  /** Give the claim back: the task is open again while attempts are left. @throws claim_lost, state_conflict */
+  /**
+   * Gives the claim back. The task is open again, or failed if its attempts are used up.
+   *
+   * @throws claim_lost, state_conflict
+   */
   release(
     held: HeldTask,
     { reason }: { readonly reason: string },
@@ -202,7 +215,7 @@ export class Tasks implements TaskCalls {
     )
   }
 
-  /** Refuse an open task. @throws state_conflict, not_permitted */
+  /** Declines an open task, as its assignee. @throws state_conflict, not_permitted */
   decline(
     id: string,
     { reason }: { readonly reason?: string | undefined } = {},
@@ -211,7 +224,11 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.decline, { params: { id }, body: given({ reason }) }, options)
   }
 
-  /** Cancel a task that the caller created. A holder is asked to stop. @throws state_conflict, not_permitted */
+  /**
+   * Cancels a task that the caller created. If it is claimed, the holder is asked to stop.
+   *
+   * @throws state_conflict, not_permitted
+   */
   cancel(
     id: string,
     { reason }: { readonly reason?: string | undefined } = {},
@@ -220,7 +237,7 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.cancel, { params: { id }, body: given({ reason }) }, options)
   }
 
-  /** Confirm that the work of a cancelled task has stopped. @throws claim_lost, state_conflict */
+  /** Confirms that the work on a cancelled task has stopped. @throws claim_lost, state_conflict */
   stopped(held: HeldTask, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.stopped, { params: { id: held.id }, body: holderOf(held) }, options)
   }
@@ -231,7 +248,7 @@ export class Tasks implements TaskCalls {
   }
 }
 
-/** @throws TypeError for a task without a claim: nobody holds it. */
+/** Returns the two generations of a claim. @throws TypeError for a task without a claim. */
 function holderOf({ id, claim }: HeldTask): TaskHolder {
   if (claim === null) throw new TypeError(`task ${id} carries no claim: use what claim() answered`)
   return { claim_generation: claim.generation, session_generation: claim.session_generation }

@@ -1,4 +1,4 @@
-/** Offers of files, and what becomes of them. Contract §9. */
+/** Transfers: offer, send and receive files. Contract §9. */
 import {
   transfers as entries,
   type Transfer,
@@ -44,32 +44,43 @@ export class Transfers implements TransferCalls {
   }
 
   /**
-   * Offer a file to a peer and upload it to the service's package store. Resolves once the service has verified it; that
-   * the recipient has it, its receipt tells.
+   * Offers a file to a peer and uploads it to the node's package store. Resolves once the node has verified
+   * the upload. The recipient may not have it yet; its receipt confirms that. After `onOffered`, {@link
+   * resume} continues a failed upload.
    *
-   * @throws LocalError `capability_off` where the node takes no such transfer now, `not_sendable` for a name or length that
-   *   no transfer has, `peer_unknown`, `unreachable`; BridgeError as `offer`. After `onOffered`, {@link resume} goes on with what is missing.
+   * @throws LocalError `capability_off` if the node does not accept such a transfer now, `not_sendable` for
+   * an invalid name
+   *   or length, `peer_unknown`, `unreachable`; BridgeError as `offer`.
    */
   async send(path: string, options: SendFileOptions): Promise<Transfer> {
     return (await import('../transfers/send.ts')).sendFile(this.#context, path, options)
   }
 
-  /** Go on with an upload: what the service has already is not sent again. @throws LocalError `integrity` for another file */
+  /**
+   * Resumes an upload, and sends only the parts that the node lacks.
+   *
+   * @throws LocalError `integrity` for another file
+   */
   async resume(id: string, path: string, options: ResumeOptions = {}): Promise<Transfer> {
     return (await import('../transfers/send.ts')).resumeSending(this.#context, id, path, options)
   }
 
   /**
-   * Accept an offer, wait for its upload, fetch and verify it, and send the receipt. Called again after a failure it goes
-   * on with what is missing.
+   * Accepts an offer, waits for its upload, downloads and verifies the file, and sends the receipt. If it is
+   * called again after a failure, it downloads only the missing parts.
    *
-   * @throws LocalError `integrity` when other bytes came, `destination_exists`, `transfer_expired`; BridgeError
+   * @throws LocalError `integrity` if the bytes differ from the offer, `destination_exists`,
+   * `transfer_expired`; BridgeError
    */
   async receive(id: string, destination: string, options: ReceiveFileOptions = {}): Promise<ReceivedFile> {
     return (await import('../transfers/receive.ts')).receiveFile(this.#context, id, destination, options)
   }
 
-  /** Serve a direct transfer of the caller until it is over; `start` runs a helper. @throws LocalError `aborted`, `unreachable` */
+  /**
+   * Serves a direct transfer of the caller until the transfer ends. `start` runs a helper.
+   *
+   * @throws LocalError `aborted`, `unreachable`
+   */
   async serve(
     id: string,
     start: () => Promise<ServingHelper>,
@@ -79,14 +90,15 @@ export class Transfers implements TransferCalls {
   }
 
   /**
-   * Remove what runs that ended left in the folder `keep`, and beside their destinations: of transfers that are over, and of
-   * files that were never offered. What other processes are at stays, and so does what is named here: it is gone on with.
+   * Removes the leftover files of earlier runs from the folder `keep` and beside their destinations: those of
+   * ended transfers, and of files that were never offered. It keeps files that other processes are using, and
+   * the files and ids in `atWork`, which the caller is about to resume.
    */
   async tidy(keep: string, atWork: AtWork = {}): Promise<void> {
     await (await import('../transfers/tidy.ts')).tidyUp(this.#context, keep, atWork)
   }
 
-  /** The same for one transfer, whatever its state. */
+  /** Removes the leftover files of one transfer in any state. */
   async forget(id: string, keep: string): Promise<void> {
     await (await import('../transfers/tidy.ts')).forgetTransfer(keep, id)
   }
@@ -96,11 +108,11 @@ export class Transfers implements TransferCalls {
   }
 
   /**
-   * Offer a file to a peer: its length, hash and parts, and how the bytes will travel. `recipient_agent_id`
-   * is an id or a name, and the conversation with it is looked up if it is absent.
+   * Offers a file to a peer: its length, hash and parts, and its mode. It sends no bytes; {@link send} does
+   * both. `recipient_agent_id` is an id or a name. If the conversation is absent, it is looked up.
    *
    * @throws LocalError `peer_unknown`, which lists the peers. BridgeError manifest_invalid, not_found,
-   *   pairing_disabled, project_paused; capacity_reached when the node has no room.
+   *   pairing_disabled, project_paused; capacity_reached if the node has no space.
    */
   async offer(input: OutgoingTransfer, options: KeyedOptions = {}): Promise<Transfer> {
     const { conversation_id, recipient_agent_id: to } = input
@@ -112,7 +124,7 @@ export class Transfers implements TransferCalls {
     return this.#call(entries.create, { body: { ...input, ...address } }, options)
   }
 
-  /** One page of the caller's transfers, oldest first, without their parts. */
+  /** Reads one page of the caller's transfers, oldest first, without their parts. */
   list({
     after,
     limit,
@@ -123,7 +135,7 @@ export class Transfers implements TransferCalls {
     return this.#call(entries.list, { query: given({ after, limit, state, role }) }, options)
   }
 
-  /** Every transfer of the caller, page after page. */
+  /** Yields every transfer of the caller, page after page. */
   all(options: TransferFilter & CallOptions = {}): AsyncGenerator<TransferSummary, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.transfers)
@@ -134,42 +146,66 @@ export class Transfers implements TransferCalls {
     return this.#call(entries.get, { params: { id } }, options)
   }
 
-  /** Accept an offer, as its recipient. Again changes nothing. @throws state_conflict, offer_expired, not_permitted */
+  /**
+   * Accepts an offer, as its recipient. Accepting it again has no effect.
+   *
+   * @throws state_conflict, offer_expired, not_permitted
+   */
   accept(id: string, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.accept, { params: { id }, body: {} }, options)
   }
 
-  /** Decline an offer, as its recipient. @throws state_conflict, offer_expired, not_permitted */
+  /** Declines an offer, as its recipient. @throws state_conflict, offer_expired, not_permitted */
   decline(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.decline, { params: { id }, body: given({ reason }) }, options)
   }
 
-  /** Cancel what is not over, as either side. @throws state_conflict, offer_expired */
+  /**
+   * Cancels a transfer that has not ended, as its sender or recipient.
+   *
+   * @throws state_conflict, offer_expired
+   */
   cancel(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.cancel, { params: { id }, body: given({ reason }) }, options)
   }
 
-  /** Report that an accepted transfer cannot be finished. @throws state_conflict, offer_expired */
+  /** Reports that an accepted transfer cannot be finished. @throws state_conflict, offer_expired */
   fail(id: string, { reason }: Reasoned = {}, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.fail, { params: { id }, body: given({ reason }) }, options)
   }
 
-  /** Tell length and hash of what was received: what completes a transfer. @throws receipt_mismatch, state_conflict */
+  /**
+   * Reports length and hash of the received bytes, which completes the transfer.
+   *
+   * @throws receipt_mismatch, state_conflict
+   */
   receipt(id: string, receipt: TransferReceipt, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.receipt, { params: { id }, body: receipt }, options)
   }
 
-  /** Tell that this side has removed what the transfer left behind. @throws state_conflict while it is not over */
+  /**
+   * Reports that the caller deleted its leftover files.
+   *
+   * @throws state_conflict if the transfer has not ended
+   */
   cleanup(id: string, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.cleanup, { params: { id }, body: {} }, options)
   }
 
-  /** Hand endpoint and token of a helper to the other side. @throws invalid_request, state_conflict, not_permitted */
+  /**
+   * Stores endpoint and token of a helper for the other side.
+   *
+   * @throws invalid_request, state_conflict, not_permitted
+   */
   deposit(id: string, secret: TransferSecret, options: CallOptions = {}): Promise<Transfer> {
     return this.#call(entries.deposit, { params: { id }, body: secret }, options)
   }
 
-  /** The other side's endpoint and token. @throws not_found before there is one; offer_expired when it is over */
+  /**
+   * Reads endpoint and token of the other side's helper.
+   *
+   * @throws not_found before they are stored; offer_expired after they expired
+   */
   secret(id: string, options: CallOptions = {}): Promise<TransferSecret> {
     return this.#call(entries.secret, { params: { id } }, options)
   }

@@ -1,4 +1,7 @@
-/** Administrators: people to whom the owner hands projects. The owner's alone. Contract §10. */
+/**
+ * Administrators: people to whom the owner gives access to projects. Only the owner may call this. Contract
+ * §10.
+ */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import {
@@ -35,8 +38,8 @@ export class OwnerAdministrators {
   }
 
   /**
-   * Create an administrator without a project. The link signs in once: it is in this answer and nowhere else, and
-   * whoever follows it chooses the password.
+   * Creates an administrator without projects. The answer holds a single-use sign-in link, which is shown
+   * only here. The person who opens it chooses the password.
    *
    * @throws name_taken, reauth_required (see `owner.signIn.confirm`), not_permitted.
    */
@@ -44,7 +47,11 @@ export class OwnerAdministrators {
     return this.#call(entries.create, { body: input }, options)
   }
 
-  /** Another one-time link, after a lost password; it takes the place of the last. @throws not_found, state_conflict */
+  /**
+   * Issues a new one-time link, for example after a lost password. It replaces the previous one.
+   *
+   * @throws not_found, state_conflict
+   */
   link(
     id: string,
     input: AdministratorLinkInput = {},
@@ -53,12 +60,20 @@ export class OwnerAdministrators {
     return this.#call(entries.link, { params: { id }, body: input }, options)
   }
 
-  /** Give a project into its hands. Twice is not an error. @throws not_found, reauth_required, not_permitted */
+  /**
+   * Gives the administrator access to a project. Repeating it has no effect.
+   *
+   * @throws not_found, reauth_required, not_permitted
+   */
   assign(id: string, projectId: string, options: CallOptions = {}): Promise<Administrator> {
     return this.#assign(id, { project_id: projectId, assigned: true }, options)
   }
 
-  /** Take a project away, which holds from its next request on. @throws not_found, reauth_required, not_permitted */
+  /**
+   * Withdraws access to a project, from the administrator's next request on.
+   *
+   * @throws not_found, reauth_required, not_permitted
+   */
   unassign(id: string, projectId: string, options: CallOptions = {}): Promise<Administrator> {
     return this.#assign(id, { project_id: projectId, assigned: false }, options)
   }
@@ -71,7 +86,11 @@ export class OwnerAdministrators {
     return this.#call(entries.assign, { params: { id }, body }, options)
   }
 
-  /** Enable or disable. Disabling ends its sign-ins and links at once. @throws not_found */
+  /**
+   * Enables or disables an administrator. Disabling ends its sessions and links immediately.
+   *
+   * @throws not_found
+   */
   setState(
     id: string,
     state: AdministratorStateInput['state'],

@@ -1,4 +1,4 @@
-/** Agents, as their owner sees them. Contract §10. */
+/** Agents, as the owner manages them. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import {
@@ -25,7 +25,7 @@ export class OwnerAgents {
   }
 
   /**
-   * Create an agent. It has no credential: see `owner.enrollments.create`.
+   * Creates an agent without a credential. `owner.enrollments.create` issues an enrolment for one.
    *
    * @throws name_taken within the project; not_found for the project or the environment.
    */
@@ -54,7 +54,12 @@ export class OwnerAgents {
     return this.#call(entries.get, { params: { id: projectId, agent_id: agentId } }, options)
   }
 
-  /** Enable or disable. Disabling fences the agent's session and ends its waits at once. @throws not_found */
+  /**
+   * Enables or disables an agent. Disabling fences its session and ends its long-polls and streams
+   * immediately.
+   *
+   * @throws not_found
+   */
   setState(
     projectId: string,
     agentId: string,
@@ -65,7 +70,7 @@ export class OwnerAgents {
     return this.#call(entries.setState, { params, body: { state } }, options)
   }
 
-  /** Rename; id, history and credentials stay. @throws name_taken, not_found */
+  /** Renames an agent. Its id, history and credentials stay. @throws name_taken, not_found */
   rename(projectId: string, agentId: string, name: string, options: CallOptions = {}): Promise<AgentNamed> {
     return this.#call(
       entries.rename,
@@ -74,7 +79,7 @@ export class OwnerAgents {
     )
   }
 
-  /** What the agent is told, as saved and as it gets it. Issues nothing. @throws not_found */
+  /** Reads the agent's instructions, as saved and as the agent receives them. @throws not_found */
   instructions(
     projectId: string,
     agentId: string,
@@ -83,7 +88,7 @@ export class OwnerAgents {
     return this.#call(entries.instructions, { params: { id: projectId, agent_id: agentId } }, options)
   }
 
-  /** Save the work instructions that the agent reads at its next bootstrap. @throws not_found */
+  /** Saves the work instructions, which the agent reads at its next bootstrap. @throws not_found */
   setInstructions(
     projectId: string,
     agentId: string,

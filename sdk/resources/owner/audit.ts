@@ -1,4 +1,4 @@
-/** The audit: who did what to what. Contract §10. */
+/** Audit: records of event, actor and target. Contract §10. */
 
 import type { AuditKind } from '../../contract/audit-kinds.ts'
 import { limits } from '../../contract/limits.ts'
@@ -8,28 +8,28 @@ import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 import { type FollowOptions, following } from './following.ts'
 
-/** Of several filters a record fits all. */
+/** Filters of audit records. A record must match all of them. */
 export interface AuditFilters {
   readonly kind?: AuditKind | undefined
   readonly actorId?: string | undefined
   readonly subjectId?: string | undefined
 }
 
-/** Which audit records: filters, a span of time, a page. */
+/** Filters, time span and page of audit records. */
 export interface AuditOptions extends PageOptions, AuditFilters, CallOptions {
-  /** The order of the pages too: `after` continues in it. */
+  /** Order of records and pages; `after` continues in it. */
   readonly order?: AuditQuery['order'] | undefined
   readonly since?: string | undefined
   readonly until?: string | undefined
 }
 
-/** Which events: a page, and how long to wait for new ones. */
+/** Filters and page of audit events, and the wait for new ones. */
 export interface EventOptions extends PageOptions, AuditFilters, CallOptions {
-  /** How long the node may wait for the first record, 0 to 20. */
+  /** Seconds that the node may wait for the first record, 0 to 20. */
   readonly waitSeconds?: number | undefined
 }
 
-/** What an answer may take beside the wait. */
+/** Milliseconds that an answer may take in addition to the wait. */
 const answerMs = 15_000
 
 export class OwnerAudit {
@@ -39,7 +39,7 @@ export class OwnerAudit {
     this.#call = call
   }
 
-  /** One page of a project's audit, oldest first unless told otherwise. @throws not_found */
+  /** Reads one page of a project's audit, oldest first by default. @throws not_found */
   list(projectId: string, options: AuditOptions = {}): Promise<AuditList> {
     const [query, rest] = queryOf(options)
     return this.#call(entries.list, { params: { id: projectId }, query }, rest)
@@ -56,16 +56,21 @@ export class OwnerAudit {
     return this.#call(entries.get, { params: { id: projectId, record_id: recordId } }, options)
   }
 
-  /** What belongs to no project: sign-ins, links, administrators. @throws not_permitted for a project administrator */
+  /**
+   * Reads the records that belong to no project: sign-ins, links, administrators.
+   *
+   * @throws not_permitted for a project administrator
+   */
   node(options: AuditOptions = {}): Promise<AuditList> {
     const [query, rest] = queryOf(options)
     return this.#call(entries.node, { query }, rest)
   }
 
   /**
-   * Records after a cursor, waiting for the first where there are none; without a cursor the latest ones.
+   * Reads the records after a cursor, and waits for the first if there are none. Without a cursor, reads the
+   * latest records.
    *
-   * @throws not_found; wait_limit for too many waits of one sign-in.
+   * @throws not_found; wait_limit if one sign-in has too many waits open.
    */
   events(projectId: string, options: EventOptions = {}): Promise<EventList> {
     const { after, limit, kind, actorId, subjectId, waitSeconds, ...rest } = options
@@ -76,11 +81,12 @@ export class OwnerAudit {
   }
 
   /**
-   * Records as they are written, without end; first the latest, `limit` of them, or those after `after`.
+   * Yields records as they are written, without end. It starts with the latest `limit` records, or with those
+   * after `after`.
    *
-   * A node that goes away is waited for, and nothing of the time between is left out.
+   * If the node is unreachable, it retries, and then continues without a gap.
    *
-   * @throws what {@link events} throws, and aborted.
+   * @throws as {@link events}, and LocalError `aborted`.
    */
   follow(
     projectId: string,

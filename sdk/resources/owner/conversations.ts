@@ -1,4 +1,4 @@
-/** Conversations of a project, peer conversations included, as their owner reads them. Contract §7. */
+/** Conversations of a project, including those between agents, as the owner reads them. Contract §7. */
 import type { Conversation, MessagePage } from '../../contract/agent/conversations.ts'
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
@@ -7,9 +7,12 @@ import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export interface OwnerHistoryOptions extends CallOptions {
-  /** Reads forward from here. */
+  /** Sequence after which to read forward. */
   readonly afterSequence?: number | undefined
-  /** Reads backward from here. Both together are refused; neither gives the latest 100. */
+  /**
+   * Sequence before which to read backward. Give at most one of the two; without either, the latest 100 are
+   * read.
+   */
   readonly beforeSequence?: number | undefined
 }
 
@@ -42,11 +45,11 @@ export class OwnerConversations {
   }
 
   /**
-   * Read 100 messages, always ascending. Reading acknowledges nothing.
+   * Reads 100 messages in ascending order. Reading does not acknowledge them.
    *
-   * `retention_gap` tells when older messages were removed.
+   * `retention_gap` is present if older messages were removed.
    *
-   * @throws not_found; invalid_request for both sequences together.
+   * @throws not_found; invalid_request if both sequences are given.
    */
   history(
     projectId: string,

@@ -1,4 +1,4 @@
-/** Credentials, as their owner sees them: a secret is shown once, when it is issued. Contract §3. */
+/** Credentials, as the owner manages them. A secret is shown once, when it is issued. Contract §3. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import {
@@ -19,8 +19,8 @@ export class OwnerCredentials {
   }
 
   /**
-   * Issue a legacy credential, whose secret is in this answer and nowhere else; `replaces` revokes another one at once.
-   * Prefer `owner.enrollments.create`: a secret that travels can be taken on its way.
+   * Issues a legacy credential. Only this answer contains its secret. `replaces` revokes another credential
+   * in the same step. Prefer `owner.enrollments.create`: with it no secret is sent over the network.
    *
    * @throws reauth_required (see `owner.signIn.confirm`), agent_disabled, project_archived, not_found.
    */
@@ -49,13 +49,14 @@ export class OwnerCredentials {
     return everyItem(read, (page) => page.credentials)
   }
 
-  /** One of them; never its secret. @throws not_found */
+  /** Reads one credential, without its secret. @throws not_found */
   get(projectId: string, credentialId: string, options: CallOptions = {}): Promise<Credential> {
     return this.#call(entries.get, { params: { id: projectId, credential_id: credentialId } }, options)
   }
 
   /**
-   * Revoke for good; its sessions are fenced and its waits end at once. Twice is not an error: `already` tells.
+   * Revokes a credential permanently. Its sessions are fenced, and its long-polls and streams end
+   * immediately. If it was already revoked, the answer says so in `already`.
    *
    * @throws not_found
    */

@@ -1,4 +1,7 @@
-/** Enrolments: a single-use prompt that turns an agent's key pair into its identity. Contract §4. */
+/**
+ * Enrolments: a single-use prompt with which an agent registers its public key as its credential. Contract
+ * §4.
+ */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import {
@@ -23,9 +26,9 @@ export class OwnerEnrollments {
   }
 
   /**
-   * Issue a prompt with a single-use code; the agent's pending ones are revoked.
+   * Issues a prompt with a single-use code. The agent's pending enrolments are revoked.
    *
-   * The answer is the only place where the code ever stands: the node keeps its hash.
+   * Only this answer contains the code; the node stores only its hash.
    *
    * @throws reauth_required (see `owner.signIn.confirm`), agent_disabled, project_archived, not_found.
    */
@@ -38,7 +41,7 @@ export class OwnerEnrollments {
     return this.#call(entries.create, { params: { id: projectId, agent_id: agentId }, body: input }, options)
   }
 
-  /** Whether it is pending, claimed, expired or revoked; never the code. @throws not_found */
+  /** Reads the state of an enrolment: pending, claimed, expired or revoked. @throws not_found */
   get(
     projectId: string,
     agentId: string,
@@ -49,7 +52,7 @@ export class OwnerEnrollments {
     return this.#call(entries.get, { params }, options)
   }
 
-  /** One page of a project's enrolments; never a code. @throws not_found */
+  /** Reads one page of a project's enrolments, without their codes. @throws not_found */
   list(
     projectId: string,
     { after, limit, agentId, state, ...options }: PageOptions & EnrollmentFilter & CallOptions = {},
@@ -68,12 +71,16 @@ export class OwnerEnrollments {
     return everyItem(read, (page) => page.enrollments)
   }
 
-  /** One of them, whosever it is; never the code. @throws not_found */
+  /** Reads one enrolment of any agent of the project, without its code. @throws not_found */
   read(projectId: string, enrollmentId: string, options: CallOptions = {}): Promise<Enrollment> {
     return this.#call(entries.read, { params: { id: projectId, enrollment_id: enrollmentId } }, options)
   }
 
-  /** Revoke a pending one; twice is no error. @throws state_conflict when it was claimed or expired; not_found */
+  /**
+   * Revokes a pending enrolment. Repeating it has no effect.
+   *
+   * @throws state_conflict if it was claimed or has expired; not_found
+   */
   revoke(projectId: string, enrollmentId: string, options: CallOptions = {}): Promise<Enrollment> {
     const params = { id: projectId, enrollment_id: enrollmentId }
     return this.#call(entries.revoke, { params, body: {} }, options)

@@ -1,7 +1,8 @@
 /**
- * Reading on and on: long-polls one after another, and patience with a node that is away.
+ * Endless reading: one long-poll after another, with retries if the node is unreachable.
  *
- * A node that was never heard is an error, since its address may be wrong; one that was heard is waited for.
+ * If the node has never answered, the first failure is thrown, since the address may be wrong. Later failures
+ * are retried.
  */
 import { setTimeout as timer } from 'node:timers/promises'
 import { limits } from '../../contract/limits.ts'
@@ -9,10 +10,12 @@ import { LocalError } from '../../transport/failures.ts'
 import { backoff } from '../../transport/retry.ts'
 import { isTemporary } from '../../transport/temporary.ts'
 
-/** From where to follow events, and until when. */
+/** Options of following. */
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
-  /** Called when the node goes away, with why, and when it is back, without. */
+  /**
+   * Called with the reason when the node becomes unreachable, and with undefined when it is reachable again.
+   */
   readonly onConnection?: ((away: Error | undefined) => void) | undefined
 }
 
@@ -56,7 +59,7 @@ export async function* following<T>(
   }
 }
 
-/** What was read, again and again: at once when `changed` resolves, which is asked where the last one left off. */
+/** Yields the result of a read again after each time that `changed` resolves. */
 export async function* watching<T>(
   { signal, onConnection }: FollowOptions,
   read: () => Promise<T>,

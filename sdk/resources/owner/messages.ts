@@ -1,4 +1,4 @@
-/** The owner's own voice, and what agents wrote to the owner. Contract §7. */
+/** Messages from the owner, and acknowledgement of messages to the owner. Contract §7. */
 import type { Acknowledged, Message } from '../../contract/agent/messages.ts'
 import { messages as entries, type OwnerMessageInput } from '../../contract/owner/messages.ts'
 import type { CallOptions, KeyedOptions } from '../../transport/http.ts'
@@ -12,18 +12,21 @@ export class OwnerMessages {
   }
 
   /**
-   * Store a message that the agent sees as the owner's. Without `conversation_id` it goes to the owner conversation.
+   * Sends a message from the owner to an agent. Without `conversation_id` it goes to the agent's owner
+   * conversation.
    *
-   * @throws not_found, capacity_reached, project_archived; idempotency_conflict for another message under the same key.
+   * @throws not_found, capacity_reached, project_archived; idempotency_conflict for another message with the
+   * same key.
    */
   send(projectId: string, input: OwnerMessageInput, options: KeyedOptions = {}): Promise<Message> {
     return this.#call(entries.send, { params: { id: projectId }, body: input }, options)
   }
 
   /**
-   * Say that the owner has recorded these messages: all or nothing. Twice is not an error: `already` names them.
+   * Acknowledges messages to the owner, all of them or none. `already` lists those that were acknowledged
+   * before.
    *
-   * @throws not_found when one of them is not addressed to the owner.
+   * @throws not_found if one of them is not addressed to the owner.
    */
   acknowledge(
     projectId: string,

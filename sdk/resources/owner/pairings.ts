@@ -13,7 +13,8 @@ export class OwnerPairings {
   }
 
   /**
-   * Enable or disable a pair; the order of the two does not matter, and the state it already has is not an error.
+   * Enables or disables the pairing of two agents, in either order. Setting its current state again has no
+   * effect.
    *
    * @throws not_found unless both are agents of the project.
    */

@@ -1,4 +1,4 @@
-/** Projects, as their owner sees them. Contract §10. */
+/** Projects, as the owner manages them. Contract §10. */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import { audit } from '../../contract/owner/audit.ts'
@@ -15,7 +15,7 @@ import type { CallOptions } from '../../transport/http.ts'
 import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 import { type FollowOptions, watching } from './following.ts'
 
-/** Presence is no older than this on a view that watches. */
+/** Largest age of the connection state in `watch`, in seconds. */
 const watchSeconds = 5
 const watchTimeoutMs = 15_000
 
@@ -42,7 +42,7 @@ export class OwnerProjects {
   }
 
   /**
-   * Create an empty project; it is active at once.
+   * Creates an empty, active project.
    *
    * @throws name_taken, and not_permitted for a project administrator.
    */
@@ -50,14 +50,18 @@ export class OwnerProjects {
     return this.#call(entries.create, { body: input }, options)
   }
 
-  /** The project at a glance: agents, counts, the latest 100 records, what needs attention. @throws not_found */
+  /**
+   * Reads a snapshot of a project: agents, counts, the latest 100 records, attention items.
+   *
+   * @throws not_found
+   */
   snapshot(projectId: string, options: CallOptions = {}): Promise<ProjectSnapshot> {
     return this.#call(snapshots.get, { params: { id: projectId } }, options)
   }
 
   /**
-   * The project at a glance, again and again: whenever something is recorded, and every five seconds in any case, since
-   * who listens is observed and not recorded. A node that goes away is waited for.
+   * Yields snapshots of a project: after every audit record, and at least every 5 seconds, since a changed
+   * connection state makes no record. If the node is unreachable, it retries.
    *
    * @throws not_found, wait_limit, and aborted.
    */
@@ -75,18 +79,20 @@ export class OwnerProjects {
   }
 
   /**
-   * Activate, pause or archive. The state it already has is not an error.
+   * Activates, pauses or archives a project. Setting its current state again has no effect.
    *
-   * @throws state_conflict for archived to active, which goes through paused; not_found.
+   * @throws state_conflict from archived to active, since an archived project must be paused first; not_found.
    */
   setState(projectId: string, state: ProjectState, options: CallOptions = {}): Promise<ProjectStateInput> {
     return this.#call(entries.setState, { params: { id: projectId }, body: { state } }, options)
   }
 
   /**
-   * Delete for good, with everything in it: agents, conversations, audit. `confirmName` is its exact name.
+   * Deletes a project permanently, including its agents, conversations and audit. `confirmName` is its exact
+   * name.
    *
-   * @throws invalid_request for another name; reauth_required (see `owner.signIn.confirm`); not_found; not_permitted for a
+   * @throws invalid_request for another name; reauth_required (see `owner.signIn.confirm`); not_found;
+   * not_permitted for a
    *   project administrator.
    */
   delete(projectId: string, confirmName: string, options: CallOptions = {}): Promise<ProjectDeleted> {

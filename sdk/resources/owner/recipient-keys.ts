@@ -1,4 +1,4 @@
-/** An agent's recipient key, as its owner sets it. Contract §9 "Recipient key". */
+/** Recipient key of an agent, as the owner sets it. Contract §9 "Recipient key". */
 import type { RecipientKey } from '../../contract/agent/peers.ts'
 import { recipientKeys as entries } from '../../contract/owner/agents.ts'
 import type { CallOptions } from '../../transport/http.ts'
@@ -12,7 +12,8 @@ export class OwnerRecipientKeys {
   }
 
   /**
-   * Set the public key that others seal to, in place of any other; the private half stays on the agent's machine.
+   * Sets the public key with which peers encrypt for the agent. It replaces any other. The private key stays
+   * on the agent's machine.
    *
    * @throws reauth_required (see `owner.signIn.confirm`), not_found.
    */

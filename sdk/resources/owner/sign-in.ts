@@ -1,4 +1,7 @@
-/** The owner's own session: who, which, confirmed when, and how it ends. `Owner.signIn` begins one. Contract §10. */
+/**
+ * The owner's session: who is signed in, confirming the password, and signing out. `Owner.signIn` starts one.
+ * Contract §10.
+ */
 import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import { signIn as entries, type OwnerSession, type OwnerSessionEnded } from '../../contract/owner/sign-in.ts'
@@ -12,18 +15,19 @@ export class OwnerSignIn {
     this.#call = call
   }
 
-  /** Who is signed in, until when. @throws owner_session_expired */
+  /** Reads who is signed in, and until when. @throws owner_session_expired */
   current(options: CallOptions = {}): Promise<OwnerSession> {
     return this.#call(entries.current, {}, options)
   }
 
-  /** Sign out: this session ends, the others stay. @throws owner_session_expired */
+  /** Signs out. Only this session ends. @throws owner_session_expired */
   close(options: CallOptions = {}): Promise<OwnerSessionEnded> {
     return this.#call(entries.close, { body: {} }, options)
   }
 
   /**
-   * Confirm the password; dangerous actions are allowed for ten minutes. The session's cookie changes: keep it anew.
+   * Confirms the password, which allows dangerous actions for ten minutes. It changes the session's cookie:
+   * store the result of `owner.keep()` again.
    *
    * @throws sign_in_failed for a wrong password, rate_limited after several.
    */
@@ -31,7 +35,11 @@ export class OwnerSignIn {
     return this.#call(entries.confirm, { body: { password } }, options)
   }
 
-  /** Change the password: every session ends, this one too. @throws reauth_required, invalid_request when too short. */
+  /**
+   * Changes the password. Every session ends, including this one.
+   *
+   * @throws reauth_required; invalid_request if it is too short.
+   */
   changePassword(newPassword: string, options: CallOptions = {}): Promise<OwnerSessionEnded> {
     return this.#call(entries.password, { body: { new_password: newPassword } }, options)
   }
@@ -45,13 +53,13 @@ export class OwnerSignIn {
     return this.#call(entries.list, { query: given({ after, limit }) }, options)
   }
 
-  /** Every session of the caller's own, page after page. */
+  /** Yields every session of the caller, page after page. */
   all(options: CallOptions = {}): AsyncGenerator<OwnerSession, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.sessions)
   }
 
-  /** End one of the caller's own sessions. @throws not_found */
+  /** Ends one of the caller's own sessions. @throws not_found */
   revoke(sessionId: string, options: CallOptions = {}): Promise<OwnerSessionEnded> {
     return this.#call(entries.revoke, { params: { id: sessionId }, body: {} }, options)
   }

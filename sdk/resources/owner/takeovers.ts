@@ -1,4 +1,4 @@
-/** Takeovers: the owner ends an agent's session and says who starts the next one. Contract §5. */
+/** Takeovers: the owner ends an agent's session and determines who starts the next one. Contract §5. */
 import {
   takeovers as entries,
   type TakeoverInput,
@@ -15,8 +15,9 @@ export class OwnerTakeovers {
   }
 
   /**
-   * Fence the agent's session at once, and issue the grant without which none starts while it is open. The grant is shown
-   * once; a new takeover voids the last.
+   * Fences the agent's session immediately, and issues a single-use grant. Until the grant is used or
+   * expires, only its holder can start a session. The grant is shown once. A new takeover voids the previous
+   * grant.
    *
    * @throws reauth_required (see `owner.signIn.confirm`), agent_disabled, project_archived, not_found.
    */

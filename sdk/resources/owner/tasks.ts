@@ -1,4 +1,4 @@
-/** Tasks as the owner steers them. Contract §8. */
+/** Tasks, as the owner creates, reads and cancels them. Contract §8. */
 import type {
   Task,
   TaskEntry,
@@ -25,7 +25,7 @@ export class OwnerTasks {
   }
 
   /**
-   * Give a task to an agent, in its owner conversation.
+   * Creates a task for an agent, in its owner conversation.
    *
    * @throws not_found; state_conflict for a disabled agent; project_archived; capacity_reached.
    */
@@ -54,7 +54,7 @@ export class OwnerTasks {
     return this.#call(entries.get, { params: { id: projectId, task_id: taskId } }, options)
   }
 
-  /** What happened to a task, oldest first. @throws not_found */
+  /** Reads one page of a task's timeline, oldest entry first. @throws not_found */
   timeline(
     projectId: string,
     taskId: string,
@@ -64,7 +64,7 @@ export class OwnerTasks {
     return this.#call(entries.timeline, { params, query: given({ after, limit }) }, options)
   }
 
-  /** All of the timeline, page after page. @throws not_found */
+  /** Yields every entry of a task's timeline, page after page. @throws not_found */
   history(
     projectId: string,
     taskId: string,
@@ -75,7 +75,11 @@ export class OwnerTasks {
     return everyItem(read, (page) => page.entries)
   }
 
-  /** Cancel a task. A holder is asked to stop, and confirms. @throws not_found, state_conflict */
+  /**
+   * Cancels a task. If it is claimed, the holder is asked to stop and confirms.
+   *
+   * @throws not_found, state_conflict
+   */
   async cancel(
     projectId: string,
     taskId: string,

@@ -1,4 +1,4 @@
-/** The load of hosts. Contract §11. */
+/** Host telemetry, as the owner reads it. Contract §11. */
 import { type HostSampleList, ownerTelemetry } from '../../contract/telemetry.ts'
 import type { CallOptions } from '../../transport/http.ts'
 import type { Call } from '../call.ts'
@@ -10,7 +10,11 @@ export class OwnerTelemetry {
     this.#call = call
   }
 
-  /** The latest sample of each host, the node's own among them. @throws not_permitted for a project administrator */
+  /**
+   * Reads the latest sample of each host, including the node's own.
+   *
+   * @throws not_permitted for a project administrator
+   */
   list(options: CallOptions = {}): Promise<HostSampleList> {
     return this.#call(ownerTelemetry.list, {}, options)
   }

@@ -1,4 +1,4 @@
-/** Transfers as the owner steers them: see and cancel. Contract §10. */
+/** Transfers, as the owner reads and cancels them. Contract §10. */
 import type {
   Transfer,
   TransferList,
@@ -45,7 +45,11 @@ export class OwnerTransfers {
     return this.#call(entries.get, { params: { id: projectId, transfer_id: transferId } }, options)
   }
 
-  /** Cancel what is not over; both sides are told, stored bytes go. @throws not_found, state_conflict, offer_expired */
+  /**
+   * Cancels a transfer that has not ended. Both sides are notified, and the stored bytes are deleted.
+   *
+   * @throws not_found, state_conflict, offer_expired
+   */
   cancel(
     projectId: string,
     transferId: string,
