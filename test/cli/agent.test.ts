@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exitCodes } from '../../cli/exit-codes.ts'
-import type { Message, MessagePage, MessageSent, Session, Unacknowledged } from '../../sdk/index.ts'
+import type { Message, MessagePage, Session, Unacknowledged } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
@@ -53,43 +53,6 @@ test('an enrolled profile shows its identity, and its files are private', async 
   }
 })
 
-test('a message is sent, received by one listen, acknowledged and answered', async () => {
-  const sent = await cleo.bridge('send', 'dan', 'is the build green?', '--type', 'question')
-  expect(sent).toMatchObject({ code: 0, stderr: '' })
-  expect(sent.stdout).toMatch(/^stored \S+ as number 1\nrecipient: [^\n]+\n$/)
-  const id = storedId(sent)
-
-  const heard = await dan.bridge('listen', '--once', '--timeout', '20')
-  expect(heard.code).toBe(0)
-  expect(heard.stdout).toMatch(
-    /^question from agent cleo \(verified\), project demo, [^\n]+\nid [^\n]+\n\| is the build green\?\n\n$/,
-  )
-  expect((await cleo.bridge('status', id)).stdout).toMatch(/^stored .*; offered .*; not acknowledged\n$/)
-  expect((await dan.bridge('status')).stdout).toMatch(
-    new RegExp(`^you owe:\n {2}${id} from cleo, .* \\| is the build green\\?\n$`),
-  )
-  expect((await cleo.bridge('status')).stdout).toMatch(
-    new RegExp(`^you wait for:\n {2}${id} to dan, .* \\| is the build`),
-  )
-  expect(await dan.bridge('ack', id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
-  expect(await dan.bridge('ack', id)).toMatchObject({
-    code: 0,
-    stdout: 'acknowledged 0, 1 already acknowledged\n',
-  })
-  expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
-
-  expect(await dan.bridge('reply', id, 'all green')).toMatchObject({ code: 0 })
-  const [answer] = await cleo.lines<Message>('listen', '--once', '--timeout', '20')
-  expect(answer).toMatchObject({
-    in_reply_to: id,
-    type: 'answer',
-    body: 'all green',
-    sender: { name: 'dan' },
-  })
-  expect((await dan.bridge('status')).stdout).toBe('no open questions in the latest messages\n')
-  await cleo.bridge('ack', answer?.id ?? '')
-})
-
 test('the text is read from standard input, byte for byte except the last newline', async () => {
   const text = 'two\nlines, ünïcode 日本 ‮rtl‬\n\n'
   const { code } = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
@@ -102,14 +65,6 @@ test('the text is read from standard input, byte for byte except the last newlin
   )
 })
 
-test.each([
-  ['nothing', ''],
-  ['a newline', '\n'],
-])('%s is refused as a text', async (_what, stdin) => {
-  const ended = await desk.run(['send', 'dan', '-', '--profile', 'cleo'], { stdin })
-  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('<text> is empty') })
-})
-
 test('a text that exceeds the size of a message is refused before it is stored', async () => {
   const text = 'é'.repeat(32_769)
   const ended = await desk.run(['send', 'dan', '--profile', 'cleo'], { stdin: text })
@@ -118,15 +73,6 @@ test('a text that exceeds the size of a message is refused before it is stored',
     stderr: 'bridge: the text has 65538 bytes; a message may have at most 65536\n',
   })
   expect((await cleo.bridge('outbox', 'list')).stderr).toBe('the outbox is empty\n')
-})
-
-test('one key sends one message', async () => {
-  const first = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
-  const again = await cleo.lines<MessageSent>('send', 'dan', 'once', '--key', 'greet-dan-1')
-  expect(again).toEqual(first)
-  const other = await cleo.bridge('send', 'dan', 'twice', '--key', 'greet-dan-1')
-  expect(other).toMatchObject({ code: 7, stderr: expect.stringContaining('this idempotency key was used') })
-  await emptyInbox(dan)
 })
 
 test('--require-listening reports that the recipient is not listening, and the message is stored either way', async () => {
@@ -190,17 +136,6 @@ test('an agent that does not listen all the time declares its next check, and ot
     expect((await dan.bridge('schedule', ...wrong)).code).toBe(2)
   }
   expect((await dan.bridge('guide')).stdout).toContain('bridge listen')
-})
-
-test('the owner writes, gets an answer, and is shown as the owner', async () => {
-  const { id } = await bridge.owner.message(bridge.project.id, cleo.id, 'stop at noon')
-  const heard = await cleo.bridge('listen', '--once', '--timeout', '20')
-  expect(heard.stdout).toMatch(/^note from owner olu \(verified\), project demo, /)
-  expect(await cleo.bridge('reply', id, 'will do', '--type', 'note')).toMatchObject({ code: 0 })
-  expect(await cleo.bridge('send', 'owner', 'stopped', '--type', 'status')).toMatchObject({ code: 0 })
-  expect(await cleo.bridge('ack', id)).toMatchObject({ code: 0 })
-  const [page] = await cleo.lines<MessagePage>('history', 'owner')
-  expect(page?.messages.map(({ body }) => body)).toEqual(['stop at noon', 'will do', 'stopped'])
 })
 
 test('a question waits for its own answer, and the wait can be resumed', async () => {

@@ -114,17 +114,6 @@ test('progress is drawn on a terminal only', async () => {
   ])
 })
 
-test('an existing file of that name stays, and --overwrite replaces it', async () => {
-  const { id } = await upload()
-  const into = await box()
-  await writeFile(join(into, 'report.pdf'), 'mine')
-  const refused = await jon.bridge('transfer', 'receive', id, '--output', into)
-  expect(refused).toMatchObject({ code: 7, stdout: '', stderr: expect.stringContaining('exists') })
-  expect(await readFile(join(into, 'report.pdf'), 'utf8')).toBe('mine')
-  expect((await jon.bridge('transfer', 'receive', id, '--output', into, '--overwrite')).code).toBe(0)
-  expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
-})
-
 test('wrong bytes exit 15 without a file, and the transfer is not verified', async () => {
   const { id } = await upload()
   await writeFile(join(bridge.data, 'packages', id, 'package'), fileOf(70_000, 99))
@@ -193,30 +182,6 @@ test('another file is not uploaded in place of the offered one', async () => {
   const refused = await ines.bridge('transfer', 'send', sent('changed.pdf'), '--resume', id)
   expect(refused).toMatchObject({ code: 15, stdout: '' })
   expect((await show(ines, id)).package?.stored_at).toBeNull()
-})
-
-test('an offer is accepted, or declined with a reason, by its recipient only', async () => {
-  const first = await upload()
-  expect((await ines.bridge('transfer', 'accept', first.id)).code).toBe(5)
-  expect((await jon.bridge('transfer', 'accept', first.id)).stdout).toBe(`accepted ${first.id}: accepted\n`)
-  const second = await upload()
-  expect((await ines.bridge('transfer', 'decline', second.id)).code).toBe(5)
-  const declined = await jon.bridge('transfer', 'decline', second.id, '--reason', 'not needed')
-  expect(declined.stdout).toBe(`declined ${second.id}: declined\n`)
-  expect((await jon.bridge('transfer', 'accept', second.id)).code).toBe(7)
-  const late = await jon.bridge('transfer', 'receive', second.id, '--output', await box())
-  expect(late).toMatchObject({ code: 7, stdout: '' })
-})
-
-test('a cancelled transfer is not received, and is cleaned up only once it has ended', async () => {
-  const { id } = await upload()
-  expect((await ines.bridge('transfer', 'cleanup', id)).code).toBe(7)
-  const cancelled = await ines.bridge('transfer', 'cancel', id, '--reason', 'wrong file')
-  expect(cancelled.stdout).toBe(`cancelled ${id}: cancelled\n`)
-  const into = await box()
-  expect((await jon.bridge('transfer', 'receive', id, '--output', into)).code).toBe(7)
-  expect(await readdir(into)).toEqual([])
-  expect((await jon.bridge('transfer', 'cleanup', id)).code).toBe(0)
 })
 
 test.each(['../evil', '/etc/passwd', 'a..b', 'a/b', 'a\\b', 'CON', 'x\u001b[2J'])(
