@@ -55,7 +55,7 @@ export const helperErrors = {
   },
   parts_missing: {
     status: 409,
-    meaning: 'Some parts are not committed yet. The status lists the committed ones.',
+    meaning: 'Some parts are not committed. The status lists the committed ones.',
   },
   destination_exists: { status: 409, meaning: 'Another file has this name. The helper never overwrites it.' },
   file_changed: { status: 409, meaning: 'The file has changed since it was verified.' },
