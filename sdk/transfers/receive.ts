@@ -117,8 +117,8 @@ const isAnEnd = (error: unknown): boolean =>
   (error instanceof LocalError || error instanceof BridgeError) && ends.has(error.code)
 
 /**
- * What came of a file that does not come any more; it may not be asked about either, and then stays for the
- * next time.
+ * Deletes the partial file of a transfer that has ended. If the node cannot be asked, the file stays for the
+ * next run.
  */
 async function forgetIfEnded(
   context: TransferContext,
@@ -155,8 +155,8 @@ async function fetchAndPublish(
 }
 
 /**
- * What gets the name: the verified bytes, or what was sealed in them. Bytes that this key does not open stay
- * in the staging folder, so that a run with the right key fetches nothing.
+ * Returns the path of the bytes to publish: the verified or the decrypted ones. If the key does not fit, the
+ * verified bytes stay in the staging folder, so that a run with the right key downloads nothing.
  */
 async function opened(
   transfer: Transfer,

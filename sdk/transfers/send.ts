@@ -4,8 +4,8 @@
  *
  * - An upload is finished when the node has verified the package. Only the receipt confirms that the
  *   recipient has the file.
- * - What ended before that, by whatever, is taken up again by the same call, or by {@link resumeSending} with
- *   its id: with the very bytes that were offered.
+ * - A sending that stopped before that is resumed by the same call, or by {@link resumeSending} with its id.
+ *   It sends exactly the bytes that were offered.
  *
  * Spec §1, §3; contract §9.
  */
@@ -59,8 +59,8 @@ export interface SendFileOptions extends MoveOptions {
 }
 
 /**
- * Offer a file and upload it. With `keep`, a sending of the same file to the same peer that did not come to
- * its end is gone on with.
+ * Offers a file and uploads it. With `keep`, an interrupted sending of the same file to the same peer is
+ * resumed.
  *
  * @throws LocalError `capability_off`, `not_sendable`, `peer_unknown`, `key_missing`; BridgeError as the node
  * refuses
@@ -125,8 +125,8 @@ async function requireCapability(
 const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
 
 /**
- * What is done needs nothing of it any more, and is known until everything of it is said; what was never
- * offered, nobody takes up.
+ * Deletes the copied bytes once the sending is finished; its record stays until the caller has been notified.
+ * If the offer was never stored, deletes everything, since nobody can resume it.
  */
 async function inPlace(
   context: TransferContext,
@@ -144,7 +144,7 @@ async function inPlace(
     await place.remove()
     return reported
   } catch (error) {
-    // An offer that may be stored all the same needs its key.
+    // The offer may be stored despite the failure. A retry then needs its Idempotency-Key, so the record stays.
     const isLost = place.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
     if (isLost) await place.remove()
     throw error
@@ -177,7 +177,10 @@ async function sendingOf(
   }
 }
 
-/** That of the same sending, with its transfer where that still can be finished or was; else a new one. */
+/**
+ * Returns the folder of an interrupted sending of the same file, with its transfer if that can be finished,
+ * or a new folder.
+ */
 async function placeOf(
   context: TransferContext,
   keep: string,
@@ -297,7 +300,7 @@ export interface ResumeOptions extends MoveOptions {
 /**
  * Take a sending up again; the file must be the one that was offered.
  *
- * @throws LocalError `integrity` when it is not, `transfer_expired` when the transfer is over without its file
+ * @throws LocalError `integrity` if it is not, `transfer_expired` if the transfer ended without the file
  */
 export async function resumeSending(
   context: TransferContext,

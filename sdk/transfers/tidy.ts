@@ -34,17 +34,17 @@ export async function tidyUp(
     await tidySendings(keep, async (abandoned) => {
       if (abandoned === undefined || isForgotten(abandoned, now)) return true
       if (sent.has(abandoned.path)) return false
-      // What was never offered costs nothing to begin anew.
+      // A sending that was never offered can simply start again.
       const { transfer_id: id } = abandoned
       return id === null || (!ids.includes(id) && (await isLeftover(context, id, isStored)))
     })
     await tidyReceivings(keep, async (id) => !ids.includes(id) && isLeftover(context, id))
   } catch {
-    // A folder that cannot be read or changed is told by whoever has to use it.
+    // If the folder cannot be read or changed, the next send or receive reports it.
   }
 }
 
-/** What one transfer left, which is over or is not gone on with. */
+/** Removes the leftover files of one transfer that ended or will not be resumed. */
 export async function forgetTransfer(keep: string, transferId: string): Promise<void> {
   await tidySendings(keep, async (abandoned) => abandoned?.transfer_id === transferId)
   await tidyReceivings(keep, async (id) => id === transferId)

@@ -1,8 +1,8 @@
 /**
- * Where a received file gets its name.
+ * Publishing a received file under its destination.
  *
- * Until it is verified it waits in a folder of its own beside the destination, under names of ours. A file that has the
- * name is replaced only where that was asked for, and never seen unfinished.
+ * Until the file is verified, it is in a separate staging folder beside the destination. An existing file is
+ * replaced only if the caller requested it. An unfinished file never appears under the destination.
  *
  * Contract §9, receipts.
  */
@@ -17,12 +17,13 @@ import { storageFailed, syncFolder } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
 import type { ReceivingNote } from './receiving-note.ts'
 
-/** What the file is called until it was verified; the name of the other side is no path here. */
+/** Name of the file until it is verified. The sender's filename is not used as a path. */
 export const stagedName = 'file'
 export const plainName = 'opened'
 
 /**
- * Whether the very file stands at the destination: a run that ended before its receipt put it there.
+ * Returns true if the destination already holds this file, because an earlier run was killed before it sent
+ * the receipt.
  *
  * @throws LocalError `destination_exists` for any other file, before a byte is fetched
  */
@@ -32,7 +33,7 @@ export async function isThere(
   receiving: ReceivingNote,
   overwrite: boolean,
 ): Promise<boolean> {
-  // A pipe is opened without waiting for who writes to it.
+  // Opening a FIFO must not block until a writer opens it.
   const found = await open(destination, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
@@ -51,7 +52,8 @@ export async function isThere(
 }
 
 /**
- * A sealed file tells nothing of what is in it; but the one that was opened here is noted, or still there under both names.
+ * Whether a file is the decrypted one. The offer has no hash of it, so it is recognised by the note of the
+ * earlier run, or because it still has its staging name too.
  */
 async function isPlain(file: FileHandle, receiving: ReceivingNote): Promise<boolean> {
   const found = await file.stat({ bigint: true })
@@ -71,8 +73,9 @@ async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boo
 }
 
 /**
- * The folder in which the file waits, made and opened: whatever takes its place while the file is fetched is not asked for
- * it. One that was given its name by a run that ended then, and was moved since, is the user's: it is no staged file any more.
+ * Creates and opens the staging folder. Through the open handle, a folder put in its place later is not used.
+ * If an earlier run already published the staged file (it has two names), its staged name is removed, since
+ * the file belongs to the user.
  *
  * @throws LocalError `storage_failed`
  */
@@ -87,7 +90,10 @@ export async function makeStaging(path: string): Promise<Folder> {
   }
 }
 
-/** Beside a destination that others can write to, they may have made it first. */
+/**
+ * Opens a folder that only this user can write. If the parent is writable for others, they may have created
+ * it first.
+ */
 async function privateFolder(path: string): Promise<Folder> {
   const folder = await Folder.open(path)
   if (await folder.isPrivate()) return folder
@@ -98,11 +104,14 @@ async function privateFolder(path: string): Promise<Folder> {
   )
 }
 
-/** One name, all at once, and for good: linked where nothing may be replaced, renamed where it may. */
+/**
+ * Publishes the file atomically and durably: by link, which never replaces a file, or with `overwrite` by
+ * rename.
+ */
 export async function publish(staged: string, destination: string, overwrite: boolean): Promise<void> {
   try {
     await (overwrite ? rename(staged, destination) : link(staged, destination))
-    // The receipt says that the file is there, and the service then removes its own.
+    // After the receipt the node deletes its copy, so the name must be durable before.
     await syncFolder(dirname(destination))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST')

@@ -1,9 +1,9 @@
 /**
- * Where files are being received on this machine: what a receiver that was killed leaves lies beside the destination, which
- * nobody but it knows.
+ * Notes on running receivings, one file each in a private folder. A killed receiver leaves its staging folder
+ * beside the destination, which only the note records.
  *
- * A note for each, in a private folder, from before the first byte until the last is gone. By it the next command finds what
- * is left of a transfer that is over, and knows the file again that has been given its name: what was sealed does not tell.
+ * The next command uses the note to delete leftover files of ended transfers, and to recognise a file that an
+ * earlier run already published. The hash cannot identify it if the transfer was encrypted.
  *
  * Contract §9, cleanup.
  */
@@ -14,11 +14,14 @@ import { basename, dirname, join } from 'node:path'
 import { makePrivateFolder, writeDurably } from '../../storage/durable-file.ts'
 import { parseObject } from '../../transport/answers.ts'
 
-/** Where the bytes wait until they are verified: beside the destination, on its file system. */
+/** Staging folder: beside the destination, so that it is on the same file system. */
 const stagingOf = (destination: string, transferId: string): string =>
   join(dirname(destination), stagingName(transferId))
 
-/** Two dots in a row: no file of a transfer has such a name. */
+/**
+ * Name of the staging folder. No transferred file can have it, since a filename may not hold two dots in a
+ * row.
+ */
 const stagingName = (transferId: string): string => `.bridge-receive..${transferId}`
 
 const folderOf = (keep: string): string => join(keep, 'receiving')
@@ -29,7 +32,7 @@ const noteOf = (keep: string, transferId: string, staging: string): string =>
     `${transferId}.${createHash('sha256').update(staging).digest('hex').slice(0, 16)}.json`,
   )
 
-/** One file that is being received. */
+/** Note on one file that is being received. */
 export class ReceivingNote {
   readonly staging: string
   readonly #note: string | undefined
@@ -39,18 +42,18 @@ export class ReceivingNote {
     this.#note = keep === undefined ? undefined : noteOf(keep, transferId, this.staging)
   }
 
-  /** Before anything is staged. @throws LocalError `storage_failed` */
+  /** Writes the note, before anything is staged. @throws LocalError `storage_failed` */
   async begin(): Promise<void> {
     if (this.#note !== undefined) await makePrivateFolder(dirname(this.#note))
     await this.#write({ staging: this.staging })
   }
 
-  /** The file that is verified has its name. */
+  /** Records the identity (inode, size, time) of the published file. */
   async published(file: Identity): Promise<void> {
     await this.#write({ staging: this.staging, file: textOf(file) })
   }
 
-  /** Whether it is the file that an earlier run published. */
+  /** Returns true if an earlier run published this file. */
   async hasPublished(file: Identity): Promise<boolean> {
     return this.#note !== undefined && (await noted(this.#note)).file === textOf(file)
   }
@@ -59,7 +62,7 @@ export class ReceivingNote {
     await rm(this.staging, { recursive: true, force: true })
   }
 
-  /** Last: there is nothing left to know of. */
+  /** Deletes the note, as the last step. */
   async forget(): Promise<void> {
     if (this.#note !== undefined) await rm(this.#note, { force: true })
   }
@@ -76,7 +79,7 @@ const textOf = ({ dev, ino, size, mtimeNs }: Identity): string => [dev, ino, siz
 const noted = async (note: string): Promise<Record<string, unknown>> =>
   parseObject(await readFile(note, 'utf8').catch(() => '')) ?? {}
 
-/** Removes what is left of transfers that `isOver` says are over. */
+/** Removes the leftover files of transfers for which `isOver` returns true. */
 export async function tidyReceivings(
   keep: string,
   isOver: (transferId: string) => Promise<boolean>,
@@ -86,7 +89,7 @@ export async function tidyReceivings(
     if (transferId === undefined || !(await isOver(transferId))) continue
     const note = join(folderOf(keep), name)
     const { staging } = await noted(note)
-    // Only what is named as we name it: the note is a file like any other.
+    // The note may have been changed, so only a folder with our name is removed.
     if (typeof staging === 'string' && basename(staging) === stagingName(transferId))
       await rm(staging, { recursive: true, force: true })
     await rm(note, { force: true })

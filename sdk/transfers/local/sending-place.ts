@@ -1,12 +1,13 @@
 /**
- * What a sending leaves on its machine until it is done: a folder of its own below a private one.
+ * Local state of a sending until it is finished: a folder per sending, below a private folder.
  *
- * - `sending.json` says what is offered to whom, under which Idempotency-Key, and as which transfer: the same sending, begun
- *   again after whatever ended it, goes on and offers nothing twice.
- * - `root/<name>` holds the bytes that travel where they are not the file itself: sealed, or served from here. Sealing again
- *   gives other bytes, and the file may change, so a sending that goes on needs these.
- * - A folder is named by the process that uses it. That of a process which ended is taken over by a rename, so that one
- *   process takes it; what nobody goes on with is removed by the next sending.
+ * - `sending.json` records file, recipient, Idempotency-Key and transfer id. If the same sending starts again
+ *   after an interruption, it resumes and does not offer the file twice.
+ * - `root/<name>` holds the bytes to send if they are not the file itself: encrypted bytes, or a copy to
+ *   serve. Encrypting again gives different bytes, and the file may change, so a resumed sending needs these.
+ * - The folder's name starts with the id of the process that uses it. Another process takes over the folder
+ *   of an ended one by a rename, which succeeds for one process only. The next sending removes folders that
+ *   will not be resumed.
  *
  * Contract §9.
  */
@@ -17,13 +18,13 @@ import { limits } from '../../contract/limits.ts'
 import { makePrivateFolder, writeDurably } from '../../storage/durable-file.ts'
 import { parseObject } from '../../transport/answers.ts'
 
-/** Two sendings that agree in all of it are the same. */
+/** Identity of a sending. Two sendings with equal fields are the same. */
 export interface Sending {
   readonly path: string
-  /** Tells the file from one that was put in its place, or changed. */
+  /** Identifies the file, so that a replaced or changed file is another sending. */
   readonly file: string
   readonly recipient_agent_id: string
-  /** The age recipient that it is sealed to. */
+  /** Age recipient that the file is encrypted for; null if it is not encrypted. */
   readonly sealed_to: string | null
   readonly filename: string
   readonly mode: TransferInput['mode']
@@ -51,7 +52,7 @@ export class SendingPlace {
     this.#record = record
   }
 
-  /** A new one. @throws LocalError `storage_failed` */
+  /** Creates the folder of a new sending. @throws LocalError `storage_failed` */
   static async begin(keep: string, sending: Sending, key: string, now: Date): Promise<SendingPlace> {
     const all = folderOf(keep)
     await makePrivateFolder(all)
@@ -64,7 +65,7 @@ export class SendingPlace {
     return place
   }
 
-  /** The one of an earlier process that matches, for this process to go on with. */
+  /** Takes over the matching folder of an ended process, if there is one. */
   static async find(
     keep: string,
     matches: (place: SendingPlace) => boolean,
@@ -86,12 +87,12 @@ export class SendingPlace {
     return this.#record.idempotency_key
   }
 
-  /** Where the bytes that travel lie once they are whole. */
+  /** Path of the complete bytes to send. */
   get bytes(): string {
     return join(this.#folder, rootName, this.#record.filename)
   }
 
-  /** Where they are made. */
+  /** Path at which the bytes to send are written before they are complete. */
   get draft(): string {
     return join(this.#folder, 'draft')
   }
@@ -121,7 +122,7 @@ export class SendingPlace {
     await rm(join(this.#folder, rootName), { recursive: true, force: true })
   }
 
-  /** Another run may go on with it. */
+  /** Releases the folder, so that another run can resume the sending. */
   release(): void {
     used.delete(this.#folder)
   }
@@ -136,10 +137,13 @@ export class SendingPlace {
   }
 }
 
-/** What is known of a sending that no process is at; nothing where it broke off before it was written down. */
+/** Record of a sending that no process is using. */
 export type Abandoned = Pick<SendingRecord, 'path' | 'created_at' | 'transfer_id'>
 
-/** Removes those that nobody goes on with. One that is taken up meanwhile stays. */
+/**
+ * Removes abandoned sendings for which `isGone` returns true. One that another process takes over meanwhile
+ * stays.
+ */
 export async function tidySendings(
   keep: string,
   isGone: (abandoned: Abandoned | undefined) => Promise<boolean>,
@@ -153,7 +157,7 @@ export async function tidySendings(
   }
 }
 
-/** No transfer, and no stored answer of its offer, is that old. */
+/** Returns true if the sending is older than any transfer and any stored answer can be. */
 export const isForgotten = ({ created_at }: Abandoned, now: Date): boolean =>
   now.getTime() - Date.parse(created_at) > limits.transferTtlSeconds.max * 1000
 
@@ -180,7 +184,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** The folder under the name of this process; undefined when another took it. */
+/** Renames a folder to this process. Returns undefined if another process took it. */
 async function take(folder: string): Promise<string | undefined> {
   const mine = folder.replace(/[^/\\]*$/, (name) => name.replace(/^\d*/, String(process.pid)))
   if (used.has(mine)) return undefined

@@ -1,8 +1,8 @@
 /**
  * A file from its home, part by part, verified before it has its name.
  *
- * Parts wait in the part store of the destination's folder: a call that fails leaves what it has verified, and the next
- * one goes on from there. A file of the name is never overwritten, and never seen unfinished.
+ * Parts wait in the part store of the destination's folder: a call that fails leaves what it has verified,
+ * and the next one goes on from there. A file of the name is never overwritten, and never seen unfinished.
  *
  * Spec §4.5; contract §9.
  */
@@ -30,7 +30,7 @@ export interface Downloaded {
 }
 
 /**
- * Fetch the file that the manifest describes into a folder, under the manifest's name.
+ * Downloads the file that the manifest describes into a folder, under the manifest's name.
  *
  * @throws LocalError `integrity` when the home serves other bytes, `destination_exists`, `transfer_in_use`,
  *   `transfer_expired`, `storage_failed`, `aborted`, what the connection met; HelperError or BridgeError when the home

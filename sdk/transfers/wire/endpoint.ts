@@ -1,8 +1,8 @@
 /**
  * Where the bytes of a transfer are handed over: the direct helper, or the package store of the service.
  *
- * Both speak the same routes; they differ in their address and in what proves the caller. The proof is asked for at every
- * attempt, and goes to that address only: a redirect is refused and never followed.
+ * Both speak the same routes; they differ in their address and in what proves the caller. The proof is asked
+ * for at every attempt, and goes to that address only: a redirect is refused and never followed.
  *
  * Spec §4.5, §5 "Transfer helper"; contract §9.
  */
@@ -10,12 +10,12 @@ import type { ErrorBody } from '../../contract/error-body.ts'
 import { parseBaseUrl } from '../../transport/address.ts'
 import { BridgeError, HelperError, LocalError } from '../../transport/failures.ts'
 
-/** What is about to be asked. */
+/** Request that is about to be sent. */
 export interface EndpointRequest {
   readonly method: 'GET' | 'PUT' | 'POST'
   /** As it travels. */
   readonly target: string
-  /** Of the body: for a part the hash that the manifest names. */
+  /** Hash of the body. For a part, this is its hash in the manifest. */
   readonly bodySha256: string
 }
 
@@ -23,9 +23,9 @@ export interface EndpointRequest {
 export interface FileEndpoint {
   /** Scheme, host and port. */
   readonly origin: string
-  /** What stands before `/status`, `/file`, `/parts/{index}` and `/finalize`: `/v1` at a helper. */
+  /** Path prefix of `/status`, `/file`, `/parts/{index}` and `/finalize`. It is `/v1` at a helper. */
   readonly prefix: string
-  /** What messages call it; the node when absent. */
+  /** Name of the endpoint in messages. By default the node. */
   readonly called?: string
   /** How many parts it hands out at a time; one when absent, as a helper does. */
   readonly partsAtOnce?: number
@@ -48,7 +48,7 @@ export interface HelperEndpoint {
 export function helperEndpoint({ endpoint, token, allowPlainHttp }: HelperEndpoint): FileEndpoint {
   const { origin, prefix } = parseBaseUrl(endpoint, { allowPlainHttp })
   if (prefix !== '') throw new LocalError('invalid_url', 'the endpoint of a helper has no path')
-  // A closure: whoever prints the home prints no token.
+  // The token is in a closure, so that printing the endpoint does not print it.
   return {
     origin,
     prefix: '/v1',
@@ -57,7 +57,7 @@ export function helperEndpoint({ endpoint, token, allowPlainHttp }: HelperEndpoi
   }
 }
 
-/** What an error answer means; undefined for a body of neither home. */
+/** Returns the error of a refusal, or undefined if the body is neither a node's nor a helper's. */
 export function endpointRefusal(
   asked: { readonly method: string; readonly path: string },
   status: number,

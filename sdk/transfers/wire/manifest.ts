@@ -20,7 +20,7 @@ import { eachBlock } from '../../parts/blocks.ts'
 import { sourceFailed, storageFailed } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
 
-/** What a manifest is made of beside the file. */
+/** Options of a manifest. */
 export interface DescribeOptions {
   readonly transferId: string
   readonly mode: TransferMode

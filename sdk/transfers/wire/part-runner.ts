@@ -5,17 +5,17 @@ import { BridgeError, LocalError } from '../../transport/failures.ts'
 import type { Connection } from './connection.ts'
 import { PartRetry, type RetryOptions } from './retry.ts'
 
-/** What is done of a transfer, in this order; some of it not for every file, nor on both sides. */
+/** Phases of a transfer, in this order. Some do not apply to every file or to both sides. */
 export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'opening'
 
-/** How far a transfer is, in bytes. */
+/** Progress of a transfer, in bytes. */
 export interface TransferProgress {
   /**
    * Before the offer the file is sealed and read; then it moves; at last the whole is checked, and opened
    * where it was sealed.
    */
   readonly phase: TransferPhase
-  /** Of this phase; while it moves those of the file that are across, those of the part under way included. */
+  /** Bytes done in this phase. While the file moves, this includes the bytes of the part in flight. */
   readonly bytes: number
   readonly total: number
   readonly parts: number
@@ -34,7 +34,7 @@ export const phaseOf = (phase: TransferPhase, bytes: number, total: number): Tra
   resumedParts: 0,
 })
 
-/** What tells of such a phase, from counts of bytes. */
+/** Returns a function that reports the progress of such a phase from byte counts. */
 export function counting(
   phase: TransferPhase,
   total: number,
@@ -56,7 +56,7 @@ export interface TransferOptions extends RetryOptions {
 
 const usualIdleMs = 30_000
 
-/** `onBytes` is told the bytes as they move. */
+/** `onBytes` is called with the number of bytes as they move. */
 export type PartAttempt = (
   part: ManifestPart,
   options: { readonly onBytes: (count: number) => void; readonly signal: AbortSignal | undefined },

@@ -1,8 +1,8 @@
 /**
  * A file to its home, part by part.
  *
- * What the home has committed already is not sent again; a connection that breaks costs at most a part. The home measures
- * what it received, and its measure must be the manifest's.
+ * Parts that the endpoint has committed are not sent again, so a broken connection costs at most one part.
+ * The endpoint answers length and hash of what it received, which must match the manifest.
  *
  * Spec §3, §4.5.
  */
@@ -19,11 +19,12 @@ import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 const finalizeMs = 600_000
 
 /**
- * Send the file that the manifest describes, and have it verified and published.
+ * Uploads the file that the manifest describes, and has it verified and published.
  *
- * Called again after a failure, it goes on where the last call got to.
+ * If it is called again after a failure, it uploads only the missing parts.
  *
- * @throws LocalError `integrity` when the file is not the manifest's, `transfer_expired`, `aborted`, what the connection
+ * @throws LocalError `integrity` when the file is not the manifest's, `transfer_expired`, `aborted`, what the
+ * connection
  *   met; HelperError or BridgeError when the home refuses.
  */
 export async function uploadFile(
