@@ -5,7 +5,8 @@
  * - `HelperError`: a direct helper refused, with a code of its own catalogue.
  * - `LocalError`: the request never reached the service, or no answer came back.
  *
- * Messages name method and path, and the address where nothing usable answered; never a header, a body or a query.
+ * Messages name method and path, and the address where nothing usable answered; never a header, a body or a
+ * query.
  *
  * Contract §2, §13.
  */
@@ -20,36 +21,37 @@ export type RefusalCode = ErrorCode | 'unrecognized'
 export const localErrors = {
   unreachable: 'No connection to the node, or a proxy answered in its place.',
   timeout: 'The node did not answer in time; whether the request took effect is unknown.',
-  aborted: 'The caller gave up.',
-  bad_response: 'What answered is not a bridge node, or its answer is not of the contract.',
+  aborted: 'The caller aborted the operation.',
+  bad_response: 'The address answers, but not as a bridge node, or its answer does not follow the contract.',
   redirected: 'The address answers with a redirect, which is never followed.',
   certificate_refused: "The node's TLS certificate is not trusted.",
   sandbox_blocked: 'This process may not open network connections.',
   invalid_url: 'The address is not a usable http(s) URL.',
   insecure_url: 'Plain http beyond this machine was not allowed explicitly.',
   identity_missing: 'No identity is stored here; enrol first.',
-  identity_unreadable: 'The stored identity or its key cannot be used as it is.',
+  identity_unreadable: 'The stored identity or its key is damaged or not protected.',
   storage_failed: 'A local file could not be read or written.',
   entry_of_another:
-    'The outbox entry is of another agent or another node, and only that identity may send it.',
-  peer_unknown: 'No permitted peer has this name or id.',
+    'The outbox entry belongs to another agent or another node. Only that identity may send it.',
+  peer_unknown: 'No peer has this name or id.',
   name_unknown: 'No project, agent, environment or administrator has this name.',
-  name_ambiguous: 'More than one has this name; an id tells them apart.',
-  not_asked: 'Another one sent this message, so no answer to it comes to this identity.',
-  no_answer: 'No answer came in time; the question is stored, and the wait can be taken up again.',
-  task_unfinished: 'The task was not over in time; it goes on, and the wait can be taken up again.',
-  capability_off: 'The node does not take such a transfer now; the capabilities of its bootstrap say so.',
-  not_sendable: 'No transfer can be made of the file as it was named.',
-  integrity: 'The bytes are not those that the manifest names.',
-  destination_exists: 'Another file has the name, and files are never overwritten.',
-  transfer_in_use: 'Another process receives this transfer into the folder.',
-  key_missing: 'The age key that this needs is not here, or not the one that it was sealed to.',
-  transfer_expired: 'The lifetime of the transfer or of its endpoint is over.',
+  name_ambiguous: 'The name is not unique. Use an id instead.',
+  not_asked: 'The message was sent by another identity, so this one gets no answer to it.',
+  no_answer: 'No answer arrived in time. The question is stored, and the wait can be resumed.',
+  task_unfinished: 'The task did not end in time. It continues, and the wait can be resumed.',
+  capability_off:
+    'The node does not accept such transfers now, according to the capabilities of its bootstrap.',
+  not_sendable: 'The file cannot be sent: its path, name or size is not usable.',
+  integrity: 'The bytes differ from the manifest.',
+  destination_exists: 'Another file has this name. It is not overwritten.',
+  transfer_in_use: 'Another process is receiving this transfer into the folder.',
+  key_missing: 'The required age key is missing, or the data was encrypted for another key.',
+  transfer_expired: 'The transfer or its endpoint has expired.',
 } as const
 /** A code of {@link LocalError}. */
 export type LocalErrorCode = keyof typeof localErrors
 
-/** What was asked; the query is left out. */
+/** Request that an error names, without its query. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -62,7 +64,7 @@ export class BridgeError extends Error {
   override readonly name = 'BridgeError'
   /** One of {@link errors}; `unrecognized` for one that only a newer node knows. */
   readonly code: RefusalCode
-  /** What the service says to a person; `message` names the request and the code before it. */
+  /** The node's message for people. `message` starts with the request and the code, and then repeats it. */
   readonly reason: string
   /** Of the HTTP answer. */
   readonly status: number
@@ -72,7 +74,7 @@ export class BridgeError extends Error {
   readonly requestId: string
   /** How long the node asks to wait. */
   readonly retryAfterMs: number | undefined
-  /** What the code says more, by its fields in errors.md. */
+  /** Details of the refusal. docs/errors.md lists the fields of each code. */
   readonly details: Readonly<Record<string, unknown>>
 
   constructor(asked: Asked, status: number, body: ErrorBody, retryAfterMs?: number) {
@@ -88,7 +90,10 @@ export class BridgeError extends Error {
   }
 }
 
-/** No answer of the service stands behind this one. `cause` holds what the platform said, where it said something. */
+/**
+ * No answer of the service stands behind this one. `cause` holds what the platform said, where it said
+ * something.
+ */
 export class LocalError extends Error {
   override readonly name = 'LocalError'
   /** One of {@link localErrors}. */
@@ -126,16 +131,19 @@ export const unanswered: ReadonlySet<LocalErrorCode> = new Set([
   'sandbox_blocked',
 ])
 
-/** Whether the request may have taken effect although no answer says so: retry with the same key, or keep it. */
+/**
+ * Whether the request may have taken effect although no answer says so: retry with the same key, or keep it.
+ */
 export function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof BridgeError) return error.status === 503 || error.retry === 'same-key'
   return error instanceof LocalError && unanswered.has(error.code)
 }
 
 /**
- * Whether the request is over without an effect: the service refused it, or its recipient does not exist.
+ * Whether the request had no effect and never will: the node refused it, or its recipient does not exist.
  *
- * Not the opposite of {@link isOutcomeUnknown}: after a failure of this machine, such as a full disk, neither holds.
+ * Not the opposite of {@link isOutcomeUnknown}: after a failure of this machine, such as a full disk, neither
+ * holds.
  */
 export function isRefused(error: unknown): boolean {
   if (error instanceof BridgeError) return !isOutcomeUnknown(error)
