@@ -1,4 +1,4 @@
-/** docs/api.md: every endpoint and every named schema, read from the contract. */
+/** Generates docs/api.md from the contract: all endpoints and all named schemas. */
 import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
 import { auditKinds } from '../../sdk/contract/audit-kinds.ts'
 import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
@@ -13,13 +13,13 @@ import { describe } from './schemas.ts'
 
 export const headingOf = ({ method, path }: EndpointSpec): string => `${method} ${path}`
 
-/** A link to an endpoint's section. */
+/** Returns a link to the section of an endpoint. */
 export const endpointLink = (entry: EndpointSpec, file = ''): string =>
   link(code(headingOf(entry)), file, headingOf(entry))
 
 const codeLink = (name: ErrorCode): string => `[${code(name)}](errors.md#${name})`
 
-/** The codes that an endpoint may answer beyond those of its caller. */
+/** Returns the codes that an endpoint may answer in addition to those of its caller. */
 export const ownErrors = (entry: EndpointSpec): ErrorCode[] =>
   [...new Set(entry.errors)]
     .filter((each) => !callerErrors[entry.caller].includes(each))
@@ -134,7 +134,7 @@ export const answerHeadersSection = (): string =>
     ],
   )
 
-/** `owner.signIn.start` belongs to `Owner: sign in`. */
+/** Returns the heading of an endpoint's group. For `owner.signIn.start` it is `Owner: sign in`. */
 function groupOf({ id, path }: EndpointSpec): string {
   const noun = spaced(id.split('.').at(-2) ?? '')
   if (id.startsWith('owner.')) return `Owner: ${noun}`

@@ -1,10 +1,10 @@
-/** A claim of an enrolment in full: the text that is signed, and the body. */
+/** Complete example of claiming an enrolment: the signed text and the body. */
 import { enrollV1, sha256Hex } from '../../sdk/signing/canonical.ts'
 import { importPrivateKey, publicKeyOf } from '../../sdk/signing/keys.ts'
 import { sign } from '../../sdk/signing/proof.ts'
 import { code, fenced, numbered } from './markdown.ts'
 
-/** `test-key-ed25519` of RFC 9421, appendix B.1.4, as in the vectors. */
+/** `test-key-ed25519` of RFC 9421, appendix B.1.4. The test vectors use the same key. */
 const privateKey = importPrivateKey(`-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
 -----END PRIVATE KEY-----

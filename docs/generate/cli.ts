@@ -1,7 +1,7 @@
 /**
- * docs/cli.md: the command tree as it is, the environment, the exit codes.
+ * Generates docs/cli.md: the command tree, the environment and the exit codes.
  *
- * Each command is asked for its help, as a person would: some options are added only when a command is used.
+ * It runs each command with `--help`, because some options are added only when a command runs.
  */
 import { PassThrough, Writable } from 'node:stream'
 import type { Argument, Command, Option } from 'commander'
@@ -13,8 +13,8 @@ import { environment, exitMeanings, primer } from '../../cli/terminal/help-topic
 import { settings } from '../../server/config.ts'
 import { code, codes, link, page, table } from './markdown.ts'
 
-/** A command that was asked for its help. */
-interface Asked {
+/** Command with the example from its help. */
+interface DescribedCommand {
   readonly command: Command
   readonly path: string
   readonly example: string
@@ -22,53 +22,53 @@ interface Asked {
 
 export async function cliPage(): Promise<string> {
   const paths = leavesOf(await tree(nowhere)).map(pathOf)
-  const asked: Asked[] = []
-  for (const path of paths) asked.push(await ask(path))
+  const commands: DescribedCommand[] = []
+  for (const path of paths) commands.push(await describedCommand(path))
   return page('Command line', [
     'One program, `bridge`. Data goes to standard output, everything else to standard error. Without a terminal there is' +
       ' no colour and no prompt. Secrets come from standard input or a file, never from an argument.',
     '## Commands',
     table(
       ['command', ''],
-      asked.map(({ command, path }) => [link(code(path), '', path), command.description()]),
+      commands.map(({ command, path }) => [link(code(path), '', path), command.description()]),
     ),
     '## Options of every command',
     table(['option', ''], (await tree(nowhere)).options.map(optionRow)),
     '## Each command',
-    ...asked.map(section),
+    ...commands.map(section),
     '## Errors',
-    'What goes wrong is one line `bridge: …` on standard error, and at most one line `hint: …` with a next step. With' +
-      ' `--json` it is one JSON object on a line of its own, the last one of standard error:',
+    'An error is one line `bridge: …` on standard error, and at most one line `hint: …` with a next step. With' +
+      ' `--json` it is one JSON object on the last line of standard error:',
     [
       '```json',
       '{"error":"session_fenced","message":"…","hint":"…","exit_code":6,"status":409,"request_id":"…"}',
       '```',
     ].join('\n'),
     '`error` is a code of [errors.md](errors.md), or else the name of the exit code below; `message` and `hint` are for' +
-      ' people. `status`, `request_id`, `retry_after_ms` and `details` are there where the node said them. A command that is' +
-      ' interrupted and has nothing to say prints none. `BRIDGE_DEBUG=1` adds where it happened, for people and for `--json`.',
-    'A reader that closes its end (`bridge listen | head`) ends what only prints with exit 0; what it was not handed is' +
-      ' printed next time. `send`, `ask` and `reply` whose standard output takes nothing tell what they stored on standard' +
-      ' error, and exit as they would have.',
+      ' people. `status`, `request_id`, `retry_after_ms` and `details` are present if the node sent them. An interrupted' +
+      ' command may print no error. `BRIDGE_DEBUG=1` adds the stack trace, with and without `--json`.',
+    'If the reader of standard output closes it (`bridge listen | head`), a command that only prints ends with exit 0. The' +
+      ' next run prints the messages that the reader did not get. If standard output is closed, `send`, `ask` and `reply`' +
+      ' report on standard error what they stored, and their exit code does not change.',
     '## Environment',
     table(
       ['variable', ''],
       Object.entries(environment).map(([name, meaning]) => [code(name), meaning]),
     ),
-    'The settings of the server have variables of their own; they are in [operations.md](operations.md#settings).',
+    'The variables for the settings of the server are in [operations.md](operations.md#settings).',
     '## Exit codes',
-    'The last column lists the codes of [errors.md](errors.md) and, in italics, what went wrong on this side of the node.' +
+    'The last column lists the codes of [errors.md](errors.md) and, in italics, errors of the program itself.' +
       ' `unrecognized` is a code that this version of the program does not know.',
     table(['code', 'name', 'meaning', 'reasons'], exitRows()),
     '## For a coding agent',
-    'What `bridge help agents` prints, to be put into the instructions of an agent:',
+    '`bridge help agents` prints this text, for the instructions of an agent:',
     ['```text', primer(await tree(nowhere)), '```'].join('\n'),
   ])
 }
 
 const nowhere = (): Writable => new PassThrough()
 
-/** The tree of the real program, over a standard output of our own. */
+/** Returns the command tree of the real program, with a given standard output. */
 function tree(output: () => Writable): Promise<Command> {
   const streams = { stdin: new PassThrough(), stdout: output(), stderr: new PassThrough() }
   return program(
@@ -83,7 +83,10 @@ function tree(output: () => Writable): Promise<Command> {
   )
 }
 
-/** The commands that do something, in the order of the help; a word that only groups commands has no options. */
+/**
+ * Returns the commands that run something, in the order of the help. A command that only groups others has no
+ * options.
+ */
 const leavesOf = (command: Command): Command[] =>
   command.commands.flatMap((each) => [...(each.options.length > 0 ? [each] : []), ...leavesOf(each)])
 
@@ -91,7 +94,7 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
 
-async function ask(path: string): Promise<Asked> {
+async function describedCommand(path: string): Promise<DescribedCommand> {
   const words = path.split(' ').slice(1)
   let help = ''
   const root = await tree(

@@ -1,4 +1,4 @@
-/** The connection words as a table: what presence answers after each thing that it can have observed. */
+/** Table of the `connection` of an agent, as the presence of the server reports it after each observation. */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { createPresence, type StoredContact } from '../../server/delivery/presence.ts'

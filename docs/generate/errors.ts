@@ -1,4 +1,4 @@
-/** docs/errors.md: the catalogue, with where each code is answered. */
+/** Generates docs/errors.md: all error codes, and the endpoints that answer them. */
 import { type Caller, callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors, type Retry } from '../../sdk/contract/errors.ts'
@@ -26,10 +26,10 @@ const statusMeanings: Record<(typeof errors)[ErrorCode]['status'], string> = {
   404: 'Unknown or inaccessible resource',
   405: 'Unsupported method',
   409: 'Conflict of state, generation or idempotency',
-  410: 'Over for good',
+  410: 'Ended for good',
   413: 'Body too large',
   422: 'Invalid request',
-  429: 'A rate or a guard',
+  429: 'A rate limit or the loop guard',
   500: 'A bug',
   503: 'Not now',
 }
@@ -45,16 +45,19 @@ export function errorsPage(): string {
     'Every JSON error has this body. `429` and `503` also carry `Retry-After` in whole seconds.',
     describe(ErrorBody),
     '## Retry',
-    'The column says when the same request may succeed later although nobody changed anything.',
+    'The column says whether the same request may succeed later without any other change.',
     table(
       ['retry', ''],
       [
-        [retries.never, 'Asking again cannot help.'],
+        [retries.never, 'The same request will be refused again.'],
         [
           retries['after-delay'],
-          'Wait `retry_after_ms`, or some seconds where it is absent; then ask again.',
+          'Wait `retry_after_ms`, or some seconds if it is absent, then send the request again.',
         ],
-        [retries['same-key'], 'The outcome is unknown: ask again with the same Idempotency-Key.'],
+        [
+          retries['same-key'],
+          'The outcome is unknown. Send the request again with the same Idempotency-Key.',
+        ],
       ],
     ),
     ...[...byStatus].flatMap(([status, codes]) => [
@@ -64,13 +67,13 @@ export function errorsPage(): string {
   ])
 }
 
-/** The code is also the anchor that other pages link to. */
+/** Returns the row of a code. The code is also the anchor that other pages link to. */
 const row = (name: ErrorCode): string[] => {
   const { retry, meaning } = errors[name]
   return [`<a id="${name}"></a>${code(name)}`, meaning, retries[retry], placesOf(name)]
 }
 
-/** The catalogue without its places, for a page of its own subject. */
+/** Table of all codes without their endpoints, for protocol.md. */
 export const codesSection = (): string =>
   table(
     ['status', 'code', 'meaning', 'retry'],
@@ -82,7 +85,7 @@ export const codesSection = (): string =>
       }),
   )
 
-/** The catalogue of the transfer helper, which has codes of its own. */
+/** Table of the codes of the transfer helper. */
 export const helperCodesSection = (): string =>
   table(
     ['status', 'code', 'meaning'],
@@ -91,7 +94,7 @@ export const helperCodesSection = (): string =>
       .map(([name, { status, meaning }]) => [String(status), code(name), meaning]),
   )
 
-/** The codes of a helper that does not start. */
+/** Table of the codes with which a helper refuses to start. */
 export const startCodesSection = (): string =>
   table(
     ['code', 'meaning'],
@@ -108,7 +111,7 @@ const groups: readonly (readonly [words: string, callers: readonly Caller[]])[] 
   ['every report of a host', ['telemetry']],
 ]
 
-/** Codes of a caller that only some of its endpoints can answer. */
+/** Codes of a caller that only some of its endpoints can answer, each with the condition for an endpoint. */
 const narrowed: Partial<Record<ErrorCode, (entry: EndpointSpec) => boolean>> = {
   scope_missing: (entry) => entry.scope !== undefined,
   not_permitted: (entry) => entry.ownerOnly === true,

@@ -1,4 +1,4 @@
-/** The numbers of the contract in words. */
+/** Table of the limits of the contract, each with its meaning. */
 import { limits } from '../../sdk/contract/limits.ts'
 import { table } from './markdown.ts'
 
@@ -99,7 +99,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   auditDays: 'days that an audit record is kept',
 }
 
-/** Limits that the server does not apply. The test of the pages compares this with the code. */
+/** Limits that the server does not apply. A test of the pages compares this list with the code. */
 export const notYet: ReadonlySet<string> = new Set<string>([])
 
 export const limitsTable = (): string =>

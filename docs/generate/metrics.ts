@@ -1,8 +1,11 @@
-/** The metrics that the node itself defines, read from their registry. */
+/** Generates the table of the node's metrics from their registry. */
 import { createMeters } from '../../server/metrics/registry.ts'
 import { code, codes, table } from './markdown.ts'
 
-/** Table of the node's own metrics. The library's metrics of the Node process differ between systems, so the page lists them by hand. */
+/**
+ * Table of the node's own metrics. The library's metrics of the Node process differ between systems, so the
+ * page lists them by hand.
+ */
 export const metricsSection = (): string =>
   table(
     ['metric', 'kind', 'labels', 'meaning'],

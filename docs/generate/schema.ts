@@ -1,8 +1,8 @@
 /**
- * docs/schema.sql: the schema of a fresh database, with the comment of each table and column.
+ * Generates docs/schema.sql: the schema of a fresh database, with the comment of each table and column.
  *
- * The statements are those that SQLite keeps once every migration has run. The comments are read from the types of the
- * rows in `server/database`.
+ * The statements are those that SQLite stores after all migrations. The comments come from the row types in
+ * `server/database`.
  */
 import { globSync, readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
@@ -26,7 +26,7 @@ const rowTypes = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport interface (\w+) \{\n([
 const members = /(?:\/\*\*([\s\S]*?)\*\/\n +)?(\w+): /g
 const tableTypes = /^ {2}(\w+): (\w+Row)$/gm
 
-/** Table → its comments, as the types of the rows have them. */
+/** Returns the comments of each table and its columns, from the row types. */
 export function describedTables(): ReadonlyMap<string, Described> {
   const text = globSync('*tables.ts', { cwd: folder })
     .sort()
@@ -35,7 +35,7 @@ export function describedTables(): ReadonlyMap<string, Described> {
   const rows = new Map<string, Described>()
   for (const [, comment = '', name = '', body = ''] of text.matchAll(rowTypes)) {
     const columns = [...body.matchAll(members)].map(
-      ([, said = '', column = '']) => [column, plain(said)] as const,
+      ([, text = '', column = '']) => [column, plain(text)] as const,
     )
     rows.set(name, { comment: plain(comment), columns: new Map(columns) })
   }
@@ -47,7 +47,7 @@ export function describedTables(): ReadonlyMap<string, Described> {
   )
 }
 
-/** The text between the marks of a comment, on one line. */
+/** Returns the text of a comment on one line. */
 const plain = (comment: string): string =>
   comment
     .replace(/^\s*\* ?/gm, '')
@@ -85,7 +85,10 @@ export function schemaPage(): string {
   return `${[notice.join('\n'), ...tables].join('\n\n')}\n`
 }
 
-/** Each column under its comment. A column that `ALTER TABLE` added stands on the line of the one before it. */
+/**
+ * Writes the comment of each column above it. SQLite stores a column that `ALTER TABLE` added on the line of
+ * the column before it, so this function splits such lines.
+ */
 function commented(sql: string, { comment, columns }: Described): string {
   const lines = sql
     .replace(/^(CREATE TABLE \w+ \(\n) +/, '$1  ')
@@ -93,8 +96,8 @@ function commented(sql: string, { comment, columns }: Described): string {
     .replace(/\n? *\) (STRICT)/, '\n) $1')
     .split('\n')
     .flatMap((line) => {
-      const said = columns.get(/^ {2}(\w+) /.exec(line)?.[1] ?? '')
-      return said ? [...wrapped(said, '  '), line] : [line]
+      const about = columns.get(/^ {2}(\w+) /.exec(line)?.[1] ?? '')
+      return about ? [...wrapped(about, '  '), line] : [line]
     })
   return [...wrapped(comment, ''), `${lines.join('\n')};`].join('\n')
 }

@@ -1,4 +1,4 @@
-/** A JSON Schema of the contract as rows that a person reads: field, type, whether it must be there, rule. */
+/** Writes a JSON Schema of the contract as a table: field, type, whether it is optional, rule. */
 import type { TSchema } from 'typebox'
 import { Name, Timestamp, Uuid } from '../../sdk/contract/primitives.ts'
 import { code, link, table } from './markdown.ts'
@@ -32,7 +32,7 @@ interface Words {
   rule(shape: Shape): string
 }
 
-/** Patterns that have a name, in words. A line and a name share a pattern and differ in length. */
+/** Names of known patterns. A line and a name have the same pattern and differ in length. */
 const words = new Map<string | undefined, Words>([
   [(Uuid as Shape).pattern, { type: 'uuid', rule: () => '' }],
   [(Timestamp as Shape).pattern, { type: 'timestamp', rule: () => '' }],
@@ -46,7 +46,10 @@ const words = new Map<string | undefined, Words>([
   ],
 ])
 
-/** The fields of an object as a table; of anything else, a sentence. `file` is where the named schemas stand. */
+/**
+ * Returns a table of the fields of an object, and a sentence for any other schema. `file` is the page of the
+ * named schemas.
+ */
 export function describe(schema: TSchema, file = ''): string {
   const shape = schema as Shape
   const objects = shape.anyOf?.filter((each) => each.properties !== undefined) ?? []
@@ -73,7 +76,7 @@ function rowsOf(shape: Shape, prefix: string, file: string): string[][] {
   })
 }
 
-/** The object that a field is, or holds, without a name of its own. */
+/** Returns the unnamed object schema of a field, of its items or of its alternatives. */
 const objectIn = (field: Shape): Shape | undefined =>
   [field, field.items, ...(field.anyOf ?? [])].find((each) => each?.properties !== undefined)
 

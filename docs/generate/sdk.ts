@@ -1,12 +1,13 @@
 /**
- * docs/sdk.md: everything that `sdk/index.ts` exports, with the docstrings that editors show.
+ * Generates docs/sdk.md: all exports of `sdk/index.ts`, with the docstrings that editors show.
  *
- * - Read from the source, not from the types that it becomes: the source is shorter.
- * - The comment at the head of a file documents its one class. A wire object is a link to its schema in api.md. Any other
- *   public name without a docstring stops the generation.
- * - A constant is a link to the page that lists it. The examples are the files of examples/sdk, which a test runs.
+ * - The types are printed as in the source, because the resolved types are longer.
+ * - A class without a docstring is documented by the first comment of its file. A wire object is a link to
+ *   its schema in api.md. If any other public name has no docstring, the generation fails.
+ * - A constant is a link to the page that lists its values. The examples are the files of examples/sdk, which
+ *   a test runs.
  *
- * Why by ts-morph: docs/decisions/002.
+ * docs/decisions/002 explains the choice of ts-morph.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -27,7 +28,7 @@ import { code, fenced, link, page, table, wrapped } from './markdown.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The classes that a program begins with; what they hold is told with them, under the name of such an object. */
+/** The classes that a program creates first, with the variable name that the page uses for an instance. */
 const clients: Readonly<Record<string, string>> = { Bridge: 'bridge', Owner: 'owner' }
 
 interface Public {
@@ -35,14 +36,14 @@ interface Public {
   readonly declaration: ExportedDeclarations
 }
 
-/** Where the rows of a constant stand. */
+/** Text with a link to the page that lists the values of a constant. */
 const constants: Readonly<Record<string, string>> = {
   errors: 'Its codes: [errors.md](errors.md). `errors[code]` is `{ status, retry, meaning }`.',
   limits:
     'Its numbers: [protocol.md](protocol.md). Sizes are in bytes, and a range is `{ min, max, default }`.',
 }
 
-/** What is public and has no docstring. */
+/** Public names without a docstring. */
 const missing: string[] = []
 
 export function sdkPage(): string {
@@ -87,7 +88,7 @@ export function sdkPage(): string {
   return written
 }
 
-/** The programs of examples/sdk, which import the package here. */
+/** Returns the programs of examples/sdk, with the import path replaced by the package name. */
 const examples = (): string[] =>
   globSync('examples/sdk/*.ts', { cwd: root })
     .sort()
@@ -97,14 +98,14 @@ const examples = (): string[] =>
       return [words, fenced('ts', text.trim().replace("'../../sdk/index.ts'", "'agent-bridge'"))]
     })
 
-/** The schema of a wire object, if api.md has it. */
+/** Returns the schema name of a wire object, if api.md has a section for it. */
 function schemaOf({ declaration }: Public): string | undefined {
   if (!Node.isTypeAliasDeclaration(declaration)) return undefined
   const schema = /^Static<typeof (\w+)>$/.exec(typeText(declaration.getTypeNode()))?.[1]
   return schema !== undefined && hasHeading(schema) ? schema : undefined
 }
 
-/** Clients first, then other classes, functions and values, and last the shapes. */
+/** Sort order: clients, other classes, functions and values, types. */
 function rank({ name, declaration }: Public): number {
   if (Object.hasOwn(clients, name)) return 0
   if (Node.isClassDeclaration(declaration)) return 1
@@ -132,7 +133,7 @@ function sectionOf(each: Public): string[] {
   ]
 }
 
-/** The parts of a client, each a class that no program names. */
+/** Returns the sections of a client's resources. A program reaches these classes only through the client. */
 function resourcesOf(client: ClassDeclaration, name: string): string[] {
   return publicOf(client.getProperties()).flatMap((property) => {
     const type = property.getType().getSymbol()?.getDeclarations().find(Node.isClassDeclaration)
@@ -169,11 +170,11 @@ const propertyOf = (property: PropertyDeclaration, place: string): string =>
     textOf(property, `${place}.${property.getName()}`),
   )
 
-/** One item of a list: the signature, then its words. */
+/** Returns a list item: the signature, then its description. */
 const member = (signature: string, text: string): string =>
   wrapped(text === '' ? code(signature) : `${code(signature)}: ${text.replace(/\s*\n\s*/g, ' ')}`, '- ')
 
-/** Not `#private`, not `private`, and no symbol such as the one by which it is inspected. */
+/** Omits members that are `#private` or `private`, and symbols such as `util.inspect.custom`. */
 const publicOf = <T extends { getName(): string; getScope(): string }>(members: readonly T[]): T[] =>
   members.filter((each) => !/^[#[]|^name$/.test(each.getName()) && each.getScope() === 'public')
 
@@ -188,7 +189,7 @@ function signatureOf(callable: Callable): string {
 const parametersOf = (callable: Callable | ConstructorDeclaration): string =>
   `(${callable.getParameters().map(parameterText).join(', ')})`
 
-/** A parameter that is taken apart is `options` for the caller. */
+/** Returns a parameter with its type. A destructured parameter is named `options`. */
 function parameterText(parameter: ParameterDeclaration): string {
   const name = /^[{[]/.test(parameter.getName()) ? 'options' : parameter.getName()
   return `${name}${parameter.isOptional() ? '?' : ''}: ${typeText(parameter.getTypeNode())}`
@@ -196,7 +197,7 @@ function parameterText(parameter: ParameterDeclaration): string {
 
 const typeText = (type: Node | undefined): string => (type?.getText() ?? 'unknown').replace(/\s+/g, ' ')
 
-/** What stands below the docstring of anything but a class. */
+/** Returns the code block below the docstring of an export that is no class. */
 function shapeOf(declaration: ExportedDeclarations): string {
   if (Node.isFunctionDeclaration(declaration)) return block(`function ${signatureOf(declaration)}`)
   if (Node.isVariableDeclaration(declaration)) return variableOf(declaration)
@@ -226,7 +227,7 @@ function docOf({ name, declaration }: Public): string {
   return textOf(holder, name)
 }
 
-/** The docstring as Markdown. @throws Error when there is none: what is public is told. */
+/** Returns the docstring as Markdown. If a named node has none, its name is added to {@link missing}. */
 function textOf(node: JSDocableNode & Node, name?: string): string {
   const text =
     node
@@ -241,7 +242,10 @@ function textOf(node: JSDocableNode & Node, name?: string): string {
     .trim()
 }
 
-/** What else speaks for a name. */
+/**
+ * Returns the text for a node without a docstring, from its file, its type or its class. Empty if there is
+ * none.
+ */
 function inherited(node: Node): string {
   if (Node.isClassDeclaration(node)) {
     const [head] = node.getSourceFile().getStatementsWithComments()
@@ -262,7 +266,7 @@ function inherited(node: Node): string {
     : firstSentence(textOf(type, type.getName() ?? ''))
 }
 
-/** api.md is written before this page. */
+/** Returns whether api.md has a heading for the schema. api.md must be generated before this page. */
 const hasHeading = (schema: string): boolean =>
   new RegExp(`^#+ ${schema}$`, 'm').test(readFileSync(join(root, 'docs/api.md'), 'utf8'))
 

@@ -1,10 +1,10 @@
-/** The generated sections of the written pages: settings, the verifier's checks, the signing example. */
+/** Generated sections of handwritten pages: settings, checks of the verifier, signing example. */
 import { readFileSync } from 'node:fs'
 import { settings } from '../../server/config.ts'
 import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
 import { code, fenced, numbered, table } from './markdown.ts'
 
-/** Every setting of the server, from the one table that parses them. */
+/** Table of the server's settings, from the list that the server parses them by. */
 export const settingsSection = (): string =>
   table(
     ['flag', 'variable', 'in config.json', 'default', 'meaning'],
@@ -17,7 +17,9 @@ export const settingsSection = (): string =>
     ]),
   )
 
-/** The checks of an agent's request that need no stored state but its credential, in the order in which they run. */
+/**
+ * Table of the checks of an agent's request that need no stored state except its credential, in their order.
+ */
 export const checksSection = (): string =>
   table(
     ['', 'check', 'refused with', 'rule'],
@@ -39,7 +41,7 @@ interface Vector {
   readonly proof: string
 }
 
-/** One vector in full: what is sent, what is signed. */
+/** Complete example of a signed request: the signed text and the bytes that are sent. */
 export function signingSection(): string {
   const vector = JSON.parse(readFileSync(new URL(exampleVector, vectorsFolder), 'utf8')) as Vector
   const [head = '', body = ''] = decoded(vector.request_raw_b64).split('\r\n\r\n')

@@ -1,5 +1,7 @@
-/** The generated sections of docs/protocol.md that give shapes: the resources that every client handles. */
-
+/**
+ * Generated sections of docs/protocol.md: the fields of the main resources, and the endpoints that need an
+ * Idempotency-Key.
+ */
 import { Message } from '../../sdk/contract/agent/messages.ts'
 import { Session } from '../../sdk/contract/agent/sessions.ts'
 import { Evidence, Task, TaskInput } from '../../sdk/contract/agent/tasks.ts'

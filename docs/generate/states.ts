@@ -1,7 +1,7 @@
 /**
- * docs/states.md: what state each thing can be in and what moves it.
+ * Generates docs/states.md: the states of each resource and the events that change them.
  *
- * The tables are not written here: each cell is the answer of the function that the server itself asks.
+ * Each cell of a table is the result of the function that the server calls for its decision.
  */
 import { transferStates } from '../../sdk/contract/agent/transfers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
@@ -128,7 +128,7 @@ function judgeFirst(stored: Stored): [words: string, answer: string][] {
   ]
 }
 
-/** Against the key and the device of the claim that came first. */
+/** Answers to a second claim of a code, compared with the key and the device of the first. */
 function judgeSecond(stored: Stored): [words: string, answer: string][] {
   const judge = (public_key: string, device: string) => {
     const first = { public_key: 'K1', device: 'D1' }
@@ -147,7 +147,7 @@ const claimWords = (judged: string): string => {
   return `refused: ${code(judged)}`
 }
 
-/** Rows that begin alike and end alike, as one: only their last distinguishing word is dropped. */
+/** Merges rows that differ only in the cell before the last. The merged row has `any` there. */
 function merged(rows: readonly string[][]): string[][] {
   const groups = Map.groupBy(rows, (row) => row.slice(0, -2).join('|'))
   return [...groups.values()].flatMap((group) => {
@@ -210,7 +210,7 @@ function replacementWords(): string {
   const times = (count: number) => Array.from({ length: count }, () => now.toISOString())
   const answer = (recent: number) => outcome(() => String(requireReplacementRoom(times(recent), now)))
   const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
-  if (allowed === undefined) throw new Error('replacements are not limited any more')
+  if (allowed === undefined) throw new Error('no number of replacements is refused')
   return `${allowed} succeed, the next is ${answer(allowed)}.`
 }
 

@@ -1,18 +1,25 @@
 /**
- * An owner's script: makes the project, the agents, the pairings and the enrolments that a team file names.
+ * Script for an owner. It creates the project, the agents, the pairings and the enrolments of a team file.
  *
  *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
  *   node provision.mjs http://127.0.0.1:8484 olu team.json prompts < password.txt
  *
- * - It only adds what is missing and mends what differs, so that it may run again after a change of the file, or after it was
- *   cut off. Nothing is deleted: agents that the file does not name are left alone.
- * - Of the file's agents exactly those pairs may talk that it lists.
- * - Each agent without an identity or a pending enrolment gets one: its prompt, which holds a code that works once, goes to
- *   prompts/NAME.txt, readable by you alone. Give it to the agent and remove it. The prompt of a pending enrolment is not issued
- *   again; `bridge admin enrollment revoke`, or waiting until it expires, makes room for another.
+ * - The script adds missing items and changes those that differ. So you can run it again after a change of
+ *   the file or after an interruption. It deletes nothing and does not change agents that are not in the
+ *   file.
+ * - It enables exactly the pairings of the file between the agents of the file, and disables all others.
+ * - If an agent has no identity and no pending enrolment, the script creates an enrolment. It writes the
+ *   prompt, which holds a code that works once, to prompts/NAME.txt with mode 0600. Give the prompt to the
+ *   agent and delete the file.
+ * - The script does not issue a second prompt for a pending enrolment. To get another prompt, run
+ *   `bridge admin enrollment revoke` or wait until the enrolment expires, then run the script again.
  *
- * The password comes on standard input. Each change is a line on standard output. Exit 0: as the file says; 1: refused; 2: wrong
- * arguments or a wrong file, and nothing was changed.
+ * It reads the password from standard input and prints one line for each change.
+ *
+ * Exit codes:
+ * - 0: everything is as in the file
+ * - 1: the node refused a request or could not be reached
+ * - 2: the arguments or the file are wrong, and nothing was changed
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,12 +40,12 @@ try {
   const team = readTeam(teamFile)
   const password = readFileSync(0, 'utf8').replace(/\r?\n$/, '')
   await using owner = await Owner.signIn({ baseUrl, name: ownerName, password })
-  // Signed out in any case: this session is nobody's when the script has ended.
+  // Sign out in any case, because no one uses this session after the script ends.
   await provision(owner, team).finally(() => owner.signIn.close())
   if (changes === 0) tell('nothing to change')
 } catch (error) {
-  const isTold = error instanceof TeamError || error instanceof BridgeError || error instanceof LocalError
-  if (!isTold) throw error
+  const isExpected = error instanceof TeamError || error instanceof BridgeError || error instanceof LocalError
+  if (!isExpected) throw error
   process.stderr.write(`${error.message}\n`)
   process.exitCode = error instanceof TeamError ? 2 : 1
 }
@@ -57,13 +64,13 @@ async function projectOf(owner, { name, description = '' }) {
   return project
 }
 
-/** The agents of the file by their names. */
+/** Returns the agents of the file by name. Creates missing ones. */
 async function agentsOf(owner, project, wanted) {
-  const there = new Map()
-  for await (const agent of owner.agents.all(project.id)) there.set(agent.name, agent)
+  const existing = new Map()
+  for await (const agent of owner.agents.all(project.id)) existing.set(agent.name, agent)
   const agents = new Map()
   for (const { name, role = '', description = '', instructions } of wanted) {
-    const agent = there.get(name) ?? (await create({ name, role_name: role, description }))
+    const agent = existing.get(name) ?? (await create({ name, role_name: role, description }))
     agents.set(name, agent)
     if (instructions !== undefined) await instruct(owner, project, agent, instructions)
   }
@@ -84,20 +91,20 @@ async function instruct(owner, project, { id, name }, wanted) {
 }
 
 /**
- * Every two agents of the file, with a yes or a no. The no is said too: at its enrolment an agent is paired with all others
- * of whom the owner has said nothing.
+ * Enables or disables the pairing of every two agents of the file. The script must disable the others
+ * explicitly, because the node pairs a new agent with all agents for which the owner has not set a pairing.
  */
 async function pair(owner, project, agents, pairings) {
   const keyOf = (...two) => two.sort().join(' ')
   const wanted = new Set(pairings.map(([one, other]) => keyOf(agents.get(one).id, agents.get(other).id)))
-  const said = new Map()
+  const current = new Map()
   for await (const { agent_ids, enabled } of owner.pairings.all(project.id))
-    said.set(keyOf(...agent_ids), enabled)
+    current.set(keyOf(...agent_ids), enabled)
   const all = [...agents.values()]
   for (const [index, one] of all.entries()) {
     for (const other of all.slice(index + 1)) {
       const enabled = wanted.has(keyOf(one.id, other.id))
-      if (said.get(keyOf(one.id, other.id)) === enabled) continue
+      if (current.get(keyOf(one.id, other.id)) === enabled) continue
       await owner.pairings.set(project.id, [one.id, other.id], enabled)
       changed(`${enabled ? 'paired' : 'kept apart'} ${one.name} and ${other.name}`)
     }
@@ -105,17 +112,17 @@ async function pair(owner, project, agents, pairings) {
 }
 
 async function enrol(owner, project, agents) {
-  const served = new Set()
+  const enrolled = new Set()
   for await (const { agent_id, revoked_at } of owner.credentials.all(project.id)) {
-    if (revoked_at === null) served.add(agent_id)
+    if (revoked_at === null) enrolled.add(agent_id)
   }
   for await (const { agent_id } of owner.enrollments.all(project.id, { state: 'pending' }))
-    served.add(agent_id)
+    enrolled.add(agent_id)
   mkdirSync(promptFolder, { recursive: true, mode: 0o700 })
   for (const { id, name } of agents.values()) {
-    if (served.has(id)) continue
+    if (enrolled.has(id)) continue
     const path = join(promptFolder, `${encodeURIComponent(name)}.txt`)
-    // The file is there before the code is made: where nothing can be written, no code is lost.
+    // Create the file before the code. If the file cannot be written, no code is issued and lost.
     writeFileSync(path, '', { mode: 0o600 })
     const { prompt, expires_at } = await owner.enrollments.create(project.id, id)
     writeFileSync(path, prompt)

@@ -1,10 +1,10 @@
-/** The team file: what it may say, checked as a whole before anything is changed. */
+/** Reads the team file and checks all of it before the script changes anything. */
 import { readFileSync } from 'node:fs'
 
-/** What is wrong with the file, for the person who wrote it. */
+/** The file or the arguments are wrong. The message is for the person who wrote them. */
 export class TeamError extends Error {}
 
-/** @throws TeamError */
+/** Returns the content of a team file. @throws TeamError */
 export function readTeam(path) {
   const team = parsed(path)
   const isNamed = (each) => typeof each?.name === 'string' && each.name !== ''
@@ -19,9 +19,9 @@ export function readTeam(path) {
   if (!Array.isArray(pairings) || !pairings.every(isPair)) {
     throw new TeamError(`${path}: "pairings" is a list of pairs of names`)
   }
-  const stranger = pairings.flat().find((name) => !names.has(name))
-  if (stranger !== undefined)
-    throw new TeamError(`${path}: "${stranger}" is paired but is none of the agents`)
+  const unknown = pairings.flat().find((name) => !names.has(name))
+  if (unknown !== undefined)
+    throw new TeamError(`${path}: "pairings" names "${unknown}", which is not in "agents"`)
   return { ...team, pairings }
 }
 

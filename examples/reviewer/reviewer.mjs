@@ -1,17 +1,20 @@
 /**
- * A reviewer: an agent that reviews what it is sent, by the rules of rules.mjs, until it is stopped.
+ * Reviewer: an agent that reviews diffs and files by the rules in rules.mjs, until it is stopped.
  *
  *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
  *   bridge enroll --url http://127.0.0.1:8484 --profile rita      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=rita node reviewer.mjs
  *
- * - A question whose first line is `review`, a diff or a file below it, is answered with the findings:
+ * It answers a question whose first line is `review`, followed by a diff or a file, with its findings:
+ *
  *   (echo review; git diff) | bridge send rita --type question
- * - A task whose instructions are a diff or a file is claimed and completed with the findings as its evidence:
+ *
+ * It claims a task whose instructions are a diff or a file, and completes it with its findings as evidence:
+ *
  *   bridge task create rita 'Review the change' "$(git diff)"
  *
- * Ctrl-C or SIGTERM ends it: a task in work is open again, an unanswered question comes again. Exit 1 when only a person
- * can mend what ended it, such as a revoked credential.
+ * Ctrl-C or SIGTERM stops it. A claimed task is then released, and an unanswered question is offered again.
+ * It exits with 1 if an error that only a person can fix ended it, such as a revoked credential.
  */
 import { createHash } from 'node:crypto'
 import { limits, openProfile, TaskFailedError } from 'agent-bridge'
@@ -23,7 +26,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abor
 const bridge = await openProfile()
 const { signal } = stop
 const tell = (text) => process.stdout.write(`${text}\n`)
-// What ends one of the two ends the other; both have ended before the connections do.
+// If one of the two ends, the other is aborted. The connections are closed after both have ended.
 const ends = await Promise.allSettled(
   [answerQuestions(), workOnTasks()].map((each) => each.finally(() => stop.abort())),
 )
@@ -37,14 +40,14 @@ for (const { reason } of ends) {
 async function answerQuestions() {
   tell(`${bridge.identity.record.agent.name} is listening`)
   for await (const message of bridge.listen({ signal })) {
-    // The work on a task acknowledges its messages. All else is left for a person: bridge inbox shows it.
+    // The task worker acknowledges the messages about tasks. Other messages stay in the inbox for a person.
     if (message.type !== 'question') continue
     await answer(message)
     await message.acknowledge()
   }
 }
 
-/** The id of the question is the key of its answer, so that a question that comes again is answered once. */
+/** Answers a question. Its id is the Idempotency-Key, so a question that is offered twice gets one answer. */
 async function answer(question) {
   const [, text] = /^review[ \t]*\r?\n([\s\S]*)/.exec(question.body) ?? []
   const body =
@@ -58,7 +61,10 @@ function workOnTasks() {
   return bridge.tasks.work(reviewTask, { signal, onEvent })
 }
 
-/** What it returns completes the task; what it throws fails it, with the reason. */
+/**
+ * Reviews the instructions of a task. The worker completes the task with the result, or fails it with the
+ * thrown error.
+ */
 async function reviewTask({ task }) {
   const reviewed = review(task.instructions)
   if (reviewed.lines === 0) throw new TaskFailedError('the instructions add no line that could be reviewed')
@@ -76,7 +82,7 @@ function sha256(text) {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** One line with the verdict, then the findings, as many as evidence may hold. */
+/** Returns one line with the verdict, then as many findings as fit into one item of evidence. */
 function reportOf({ lines, findings }) {
   if (lines === 0) return 'nothing to review: no line is added'
   const verdict = findings.length === 0 ? 'nothing to object to' : `findings: ${findings.length}`

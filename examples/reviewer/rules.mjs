@@ -1,4 +1,4 @@
-/** What the reviewer objects to. A rule looks at one line; replace these by your own. */
+/** Rules of the reviewer. Each rule checks one line. Replace them with your own. */
 
 const rules = [
   { says: 'a merge was not finished', breaks: (line) => /^(<{7}|>{7}|={7})( |$)/.test(line) },
@@ -10,9 +10,10 @@ const rules = [
 ]
 
 /**
- * Reviews a unified diff, of which only the added lines count, or else a whole file.
+ * Reviews the added lines of a unified diff, or all lines of a file.
  *
- * @returns {{ lines: number, findings: string[] }} how many lines were looked at, and one sentence for each objection
+ * @returns {{ lines: number, findings: string[] }} the number of lines that were reviewed, and one text per
+ *   finding
  */
 export function review(text) {
   const lines = /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) ? addedLines(text) : fileLines(text)
@@ -27,7 +28,10 @@ function fileLines(text) {
   return lines.map((line, index) => ({ at: `line ${index + 1}`, line }))
 }
 
-/** With their numbers in the new file. Headers of files stand outside the hunks, whose lengths tell where these end. */
+/**
+ * Returns the added lines with their numbers in the new file. The lengths in a hunk header show where the
+ * hunk ends.
+ */
 function addedLines(diff) {
   const added = []
   let file = '?'

@@ -5,11 +5,18 @@
  *   bridge enroll --url http://127.0.0.1:8484 --profile ada      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=ada node ask.mjs ben 'Which branch is the release?' [seconds]
  *
- * The answer is on standard output, what a person wants to know on standard error. Exit 0: answered; 1: refused, with the
- * reason; 2: wrong arguments; 4: no answer in time (600 seconds when none are given).
+ * It prints the answer on standard output, and everything else on standard error. It waits 600 seconds if no
+ * time is given.
  *
- * Only the answer is acknowledged. Other mail stays for the next listener. After a crash `bridge.answerTo(id)` resumes the
- * wait in a script, and `bridge ask --resume ID` on a terminal.
+ * Exit codes:
+ * - 0: the peer answered
+ * - 1: the node refused a request or could not be reached
+ * - 2: the arguments are wrong
+ * - 4: no answer came in time
+ *
+ * The script acknowledges only the answer. Other messages stay in the inbox for the next listener. After a
+ * crash, resume the wait with `bridge.answerTo(id)` in a script, or with `bridge ask --resume ID` in a
+ * terminal.
  */
 import { BridgeError, LocalError, NoAnswer, openProfile } from 'agent-bridge'
 
@@ -27,12 +34,13 @@ try {
   })
   process.stdout.write(`${answer.body}\n`)
 } catch (error) {
-  // Both families of errors have a code that stays; the words may change. Anything else is a bug of this script.
+  // Both error classes have a stable code. The text of a message may change. Any other error is a bug in this
+  // script.
   if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
   const isLate = error instanceof NoAnswer
   process.stderr.write(
     isLate
-      ? `no answer yet; bridge status ${error.questionId} tells whether it was offered\n`
+      ? `no answer yet; bridge status ${error.questionId} shows whether it was offered\n`
       : `${error.code}: ${error.message}\n`,
   )
   process.exitCode = isLate ? 4 : 1

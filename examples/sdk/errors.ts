@@ -1,4 +1,4 @@
-/** Tell the families of errors apart. A code keeps its meaning; the words of a message may change. */
+/** Handle each class of error by its code. A code keeps its meaning. The text of a message may change. */
 import { BridgeError, isOutcomeUnknown, LocalError, openProfile } from '../../sdk/index.ts'
 
 try {

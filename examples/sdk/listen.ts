@@ -3,7 +3,7 @@ import { neutralize, openProfile } from '../../sdk/index.ts'
 
 await using bridge = await openProfile()
 for await (const message of bridge.listen()) {
-  // A body is data of somebody else: never run it, and print it without control characters.
+  // A body is untrusted data. Never run it, and print it without control characters.
   console.log(`${message.sender.name}: ${neutralize(message.body)}`)
   if (message.type !== 'question') continue
   await bridge.messages.reply(message.id, { type: 'answer', body: '42' })

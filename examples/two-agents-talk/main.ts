@@ -1,9 +1,10 @@
 /**
- * Two agents talk through a node: the main job from nothing to an acknowledged answer and a task that is done and proven,
- * as a person would type it.
+ * Demo: two agents talk through a node. It runs the commands that a person would type, from an empty machine
+ * to an acknowledged answer, a completed task with evidence, and a received file.
  *
- * A real server process on loopback over a fresh data folder, a real owner, two profiles with key pairs of their own.
- * Everything lives in one temporary folder, which is gone at the end. Run it with `npm run demo`.
+ * It starts a real server on loopback with a fresh data folder, and uses one owner and two profiles, each
+ * with its key pair. All files are in one temporary folder, which it deletes at the end. Run it with `npm run
+ * demo`.
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -99,7 +100,7 @@ async function story(program: string): Promise<void> {
   if (code !== 0) throw new Error('the server did not stop cleanly')
 }
 
-/** Ben's runner waits for work; Ada gives some, and looks at what shows that it is done. */
+/** Ben's runner waits for a task. Ada creates one and checks its timeline and its evidence. */
 async function taskStory(ada: Person, ben: Person): Promise<void> {
   const exec = 'echo "progress: 50% counting"; wc -l < README.md'
   const runner = ben.starts(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', 'ben'])
@@ -121,11 +122,14 @@ async function taskStory(ada: Person, ben: Person): Promise<void> {
   const steps = ['created', 'claimed', 'progressed', 'completed'].filter(
     (step) => !shown.includes(` ${step} by `),
   )
-  if (steps.length > 0) throw new Error(`the timeline tells of no ${steps.join(', ')}: ${shown}`)
+  if (steps.length > 0) throw new Error(`the timeline does not show ${steps.join(', ')}: ${shown}`)
   if (!shown.includes('evidence: command')) throw new Error(`the task has no evidence: ${shown}`)
 }
 
-/** The file's own bytes and the receipt decide whether the story holds. */
+/**
+ * One agent sends a file, the other receives it. Throws unless the bytes are the same and the sender has a
+ * receipt.
+ */
 async function handOver(from: Person, to: Person): Promise<void> {
   const report = join(folder, 'report.txt')
   const inbox = join(folder, 'inbox')
@@ -143,7 +147,7 @@ function chapter(title: string): void {
   process.stdout.write(`\n── ${title}\n`)
 }
 
-/** The address that the server tells in its one line of JSON. */
+/** Returns the URL that the server prints in its line of JSON. */
 async function readyUrl(server: ChildProcess): Promise<string> {
   const output = collect(server)
   while (!output().stdout.includes('\n')) {
@@ -156,7 +160,7 @@ async function readyUrl(server: ChildProcess): Promise<string> {
   return (JSON.parse(output().stdout.split('\n')[0] ?? '') as { url: string }).url
 }
 
-/** The story breaks unless the message went through every state and the answer arrived. */
+/** Throws unless the message reached each state and the answer arrived. */
 async function check(ada: Person, id: string, answer: string): Promise<void> {
   const shown = await ada.types(['status', id, '--json', '--profile', 'ada'], { quiet: true })
   const { delivery } = JSON.parse(shown) as { delivery: Record<string, unknown> }

@@ -1,11 +1,11 @@
-/** The program as it is published: packed, unpacked into a folder of its own, its dependencies beside it. */
+/** Packs the program as it is published and unpacks it into a folder with its dependencies. */
 import { execFileSync } from 'node:child_process'
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Packs this checkout into `folder`; answers the path of the program. */
+/** Packs this checkout into `folder`. Returns the path of the program. */
 export function unpackProgram(folder: string): string {
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
   const packed = execFileSync(npm, ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {

@@ -1,12 +1,15 @@
-/** Somebody at a terminal: types commands of the program and reads what they print. The transcript shows both. */
+/**
+ * Person at a terminal, who types commands of the program. The transcript shows the commands and their
+ * output.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 
 export interface Typed {
-  /** Standard input; a person would type or paste it. */
+  /** Standard input that the person types or pastes. */
   readonly input?: string
-  /** Exit code that the story expects. */
+  /** Expected exit code, 0 by default. */
   readonly exits?: number
-  /** Keep what is printed out of the transcript: it is read by the story alone. */
+  /** Omits the command and its output from the transcript. */
   readonly quiet?: boolean
 }
 
@@ -25,7 +28,10 @@ export class Person {
     for (const line of text.trimEnd().split('\n')) process.stdout.write(`${this.name.padEnd(6)}│ ${line}\n`)
   }
 
-  /** Type a command and wait for its end. @throws when it ends otherwise than the story expects */
+  /**
+   * Runs a command to its end and returns its standard output. @throws Error if the exit code is not the
+   * expected one
+   */
   async types(args: readonly string[], { input, exits = 0, quiet = false }: Typed = {}): Promise<string> {
     const child = this.starts(args, { quiet })
     child.stdin?.end(input ?? '')
@@ -37,7 +43,7 @@ export class Person {
     throw new Error(`bridge ${args.join(' ')} ended ${code}, not ${exits}:\n${stdout}${stderr}`)
   }
 
-  /** Start a command that goes on while others type. */
+  /** Starts a command that runs while other people type. */
   starts(args: readonly string[], { quiet = false }: Pick<Typed, 'quiet'> = {}): ChildProcess {
     if (!quiet) this.say(`$ bridge ${args.map(quoted).join(' ')}`)
     return spawn(process.execPath, [this.#program, ...args], { env: this.#env, stdio: 'pipe' })

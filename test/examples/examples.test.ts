@@ -170,7 +170,7 @@ test('provisioning refuses an invalid file and a wrong password, and changes not
   ])
   expect(stranger).toMatchObject({
     code: 2,
-    stderr: 'wrong.json: "zoe" is paired but is none of the agents\n',
+    stderr: 'wrong.json: "pairings" names "zoe", which is not in "agents"\n',
   })
   expect(locked).toMatchObject({ code: 1, stderr: expect.stringContaining('sign_in_failed') })
   expect(await projects()).toEqual(['demo'])
