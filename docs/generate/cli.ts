@@ -124,7 +124,7 @@ function childOf(parent: Command, word: string): Command {
 const common = new Set(['--json', '--profile', '--help'])
 const settingFlags = new Set(settings.map(({ name }) => `--${name.replaceAll('_', '-')}`))
 
-function section({ command, path, example }: Asked): string {
+function section({ command, path, example }: DescribedCommand): string {
   const own = command.options.filter(({ long, hidden }) => !common.has(long ?? '') && !hidden)
   const isOfServer = path.startsWith('bridge server ')
   const listed = own.filter(({ long }) => !isOfServer || !settingFlags.has(long ?? ''))

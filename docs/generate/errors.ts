@@ -29,7 +29,7 @@ const statusMeanings: Record<(typeof errors)[ErrorCode]['status'], string> = {
   410: 'Ended for good',
   413: 'Body too large',
   422: 'Invalid request',
-  429: 'A rate limit or the loop guard',
+  429: 'A rate limit, the limit of open waits, or the loop guard',
   500: 'A bug',
   503: 'Not now',
 }
