@@ -55,7 +55,7 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
       ? spoken(reason)
       : `the node has reached a limit${appended(details.limit, ': ')}`,
   not_found: ({ reason }) =>
-    reason.startsWith('Unknown, or')
+    reason.startsWith('The resource does not exist')
       ? 'nothing has that id, or this identity may not see it'
       : spoken(reason),
   body_too_large: ({ details }) =>
