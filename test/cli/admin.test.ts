@@ -191,7 +191,7 @@ test('a project is created once, found by name or id, and moved between its stat
   expect(made.policy).toMatchObject({ message_budget: 5, idle_seconds: null })
   expect(await admin('project', 'create', 'orchard')).toMatchObject({
     code: 7,
-    stderr: expect.stringContaining('the name is in use'),
+    stderr: expect.stringContaining('the name is already in use'),
   })
   expect(await admin('project', 'state', 'orchard', 'archived')).toMatchObject({
     code: 0,

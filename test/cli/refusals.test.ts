@@ -146,7 +146,7 @@ test('the node of another bridge refuses this identity', async () => {
   const { code, stderr } = await cleo.bridge('whoami')
   expect(code).toBe(5)
   expect(stderr).toMatch(
-    /^bridge: no such credential .*\nhint: is this the node that the agent was enrolled at\?/,
+    /^bridge: this server does not know the credential\nhint: is this the node that the agent was enrolled at\?/,
   )
   await elsewhere.close()
 })
@@ -318,7 +318,7 @@ test('a code can be used once: another machine is refused, and its attempts leav
   expect(refused).toMatchObject({
     code: 5,
     stderr: expect.stringMatching(
-      /^bridge: the enrolment code was used .*\nhint: the code was used with another key/,
+      /^bridge: the enrolment code was already used .*\nhint: the code was used with another key/,
     ),
   })
   expect((await other.run(['whoami', '--profile', name])).stderr).toContain('no identity in the profile')

@@ -235,6 +235,6 @@ test('an owner pauses on Friday and resumes on Monday', async () => {
   expect(await admin('project', 'delete', 'harbour', '--confirm', 'harbour')).toBe('harbour is deleted\n')
   expect(await ina.refused('inbox')).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('no such credential'),
+    stderr: expect.stringContaining('this server does not know the credential'),
   })
 })
