@@ -1,9 +1,9 @@
 /**
  * Reads the manifest, "a protected local JSON file".
  *
- * Protected means: a regular file of the current user with one hard link, writable by no one else. Symbolic
- * links are not followed. The file is read synchronously, which is faster at start than the thread pool, and
- * no request waits yet.
+ * Protected means: a regular file of the current user with one hard link. Its mode lets neither the group nor
+ * others write. Symbolic links are not followed. The file is read synchronously, which is faster at start than
+ * the thread pool, and no request waits yet.
  *
  * Spec §2, Transfer manifest.
  */
@@ -47,7 +47,7 @@ function readProtected(path: string): Buffer {
 function protectedSize(file: number): number {
   const stats = fstatSync(file)
   const isMine = process.geteuid === undefined || stats.uid === process.geteuid()
-  const isOpenToOthers = process.platform !== 'win32' && (stats.mode & 0o002) !== 0
+  const isOpenToOthers = process.platform !== 'win32' && (stats.mode & 0o022) !== 0
   if (!stats.isFile() || !isMine || isOpenToOthers || stats.nlink !== 1) {
     throw new StartError('manifest_unreadable')
   }

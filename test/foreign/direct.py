@@ -12,6 +12,7 @@ def write_manifest(transfer, mode, path):
     described = {name: transfer[name] for name in ("filename", "size", "sha256", "parts")}
     data = json.dumps({"version": "1", "transfer_id": transfer["id"], "mode": mode, **described}).encode()
     with open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
         file.write(data)
     return sha256(data)
 

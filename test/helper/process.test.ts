@@ -296,7 +296,9 @@ describe('a manifest', () => {
   })
 
   test('that others may write, a link, a second name, a folder or a missing file is unreadable', async () => {
-    expect(await startWithText(manifestText(manifest), { mode: 0o666 })).toBe('manifest_unreadable')
+    expect(await startWithText(manifestText(manifest), { mode: 0o644 })).toBe('fine')
+    for (const mode of [0o666, 0o602, 0o620])
+      expect(await startWithText(manifestText(manifest), { mode })).toBe('manifest_unreadable')
     const link = join(place.folder, 'link.json')
     symlinkSync(path, link)
     expect(await startCode(link)).toBe('manifest_unreadable')
