@@ -227,6 +227,11 @@ function docOf({ name, declaration }: Public): string {
   return textOf(holder, name)
 }
 
+/**
+ * A sentence such as `Contract §9 "Direct mode".` The reader of the page does not have the specification.
+ */
+const citation = /\b(?:Spec|Contract)\s§(?:[^.]|\.(?=\S))*\.(?: |(?=\s|$))/g
+
 /** Returns the docstring as Markdown. If a named node has none, its name is added to {@link missing}. */
 function textOf(node: JSDocableNode & Node, name?: string): string {
   const text =
@@ -237,7 +242,9 @@ function textOf(node: JSDocableNode & Node, name?: string): string {
       .trim() || inherited(node)
   if (text === '' && name !== undefined) missing.push(`${pathOf(node)}: ${name}`)
   return text
-    .replace(/\{@link ([^}]+)\}/g, (_whole, target: string) => code(target.trim()))
+    .replace(citation, '')
+    .replace(/[ \n]+$|\n(?=\n\n)/g, '')
+    .replace(/\{@link\s([^}]+)\}/g, (_whole, target: string) => code(target.trim()))
     .replace(/\s*@throws /g, '\n\n*Throws* ')
     .trim()
 }
@@ -270,7 +277,9 @@ function inherited(node: Node): string {
 const hasHeading = (schema: string): boolean =>
   new RegExp(`^#+ ${schema}$`, 'm').test(readFileSync(join(root, 'docs/api.md'), 'utf8'))
 
-const withSource = (text: string, node: Node): string => `${text} ([source](../${pathOf(node)}))`
+/** Adds the link to the source. Behind a list, it is a paragraph of its own. */
+const withSource = (text: string, node: Node): string =>
+  `${text}${/^- /.test(text.split('\n\n').at(-1) ?? '') ? '\n\n' : ' '}([source](../${pathOf(node)}))`
 
 const pathOf = (node: Node): string => relative(root, node.getSourceFile().getFilePath())
 

@@ -45,7 +45,7 @@ export class Transfers implements TransferCalls {
 
   /**
    * Offers a file to a peer and uploads it to the node's package store. Resolves once the node has verified
-   * the upload. The recipient may not have it yet; its receipt confirms that. After `onOffered`, {@link
+   * the upload. Only the receipt shows that the recipient has it. After `onOffered`, {@link
    * resume} continues a failed upload.
    *
    * @throws LocalError `capability_off` if the node does not accept such a transfer now, `not_sendable` for

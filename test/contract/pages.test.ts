@@ -33,6 +33,16 @@ test('the check finds a sentence with either word, and not other words with the 
   for (const text of ['`CERT_NOT_YET_VALID`', 'bytes']) expect(text).not.toMatch(dated)
 })
 
+const citation = /\b(?:spec|contract) §\d/i
+
+test('no page cites a section of the specification, which its readers do not have', () => {
+  const found = pages.flatMap((path) =>
+    linesOf(path).flatMap((line, index) => (citation.test(line) ? [`${path}:${index + 1}: ${line}`] : [])),
+  )
+  expect(found).toEqual([])
+  expect('Spec §1, §3; contract §9.').toMatch(citation)
+})
+
 /** Tables, code blocks, generated sections and links that fill a line cannot be wrapped. */
 function tooLong(path: string): string[] {
   const text = linesOf(path)
