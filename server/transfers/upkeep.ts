@@ -46,7 +46,8 @@ export function startTransferUpkeep(context: Context): () => void {
   }
   void removeStrays(context)
     .catch((error: unknown) => {
-      if (!context.stopping.aborted) context.log.error({ err: error }, 'the sweep of packages failed')
+      if (!context.stopping.aborted)
+        context.log.error({ err: error }, 'failed to remove folders of ended transfers')
     })
     .then(run)
   const timer = setInterval(() => void run(), everyMs)

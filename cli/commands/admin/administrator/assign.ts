@@ -8,7 +8,7 @@ type Verb = 'assign' | 'unassign'
 
 const descriptions: Record<Verb, string> = {
   assign: 'Assign a project to an administrator, who can then see and steer it.',
-  unassign: 'Remove a project from an administrator, for whom it no longer exists from the next request on.',
+  unassign: 'Unassign a project from an administrator, who can no longer see it from the next request on.',
 }
 
 export function assignCommand(context: CliContext, verb: Verb, run = assign): Command {

@@ -19,7 +19,10 @@ export function createAgentCommand(context: CliContext, run = createAgent): Comm
     .option('--role <text>', 'its role, in a word or two')
     .option('--description <text>', 'description that its peers can see')
     .option('--environment <environment>', 'name or id of the place where it runs')
-    .option('--prompt-file <file>', 'its prompt template; - is standard input')
+    .option(
+      '--prompt-file <file>',
+      'prompt template, part of its instructions at bootstrap; - is standard input',
+    )
   return withProject(create).action((name: string, options: CreateAgentOptions) =>
     run(context, name, options),
   )

@@ -25,7 +25,7 @@ export interface CreateEnrollmentOptions extends ProjectOption, PasswordOption {
 export function createEnrollmentCommand(context: CliContext, run = createEnrollment): Command {
   const create = command('create', 'bridge admin enrollment create ada')
     .description(
-      'Print a single-use prompt to paste into the coding agent. Its pending enrolments are revoked.',
+      'Print a single-use prompt to paste into the coding agent. Earlier pending enrolments of the agent are revoked.',
     )
     .argument('<agent>', 'name or id')
     .option('--binding <kind>', 'key, or device to bind it to one machine', oneOf(bindings), 'key' as const)
