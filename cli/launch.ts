@@ -26,8 +26,8 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
 }
 
 /**
- * Prints the version if the arguments ask for nothing else. Programs run this to find `bridge`, so it loads
- * no module.
+ * Prints the version if the arguments ask for nothing else. Programs run `bridge --version` to test whether it
+ * is installed, so it must be fast and loads no module.
  */
 function isVersionPrinted([option, ...more]: readonly string[]): boolean {
   if ((option !== '--version' && option !== '-V') || more.length > 0) return false

@@ -30,7 +30,8 @@ const wantsJson = (argv: readonly string[], { settings }: CliContext): boolean =
 
 /**
  * Turns a success into a failure if standard output could not be written. If the reader closed the pipe
- * (EPIPE), the ending stays, and an interrupted print-only command counts as done. A failure stays unchanged.
+ * (EPIPE) this is no failure. The closed pipe aborts the command, so an aborted command that only prints
+ * counts as done. A failure stays unchanged.
  */
 async function outputEnding(ending: Ending, { io, onlyPrints, output }: CliContext): Promise<Ending> {
   await io.drained()

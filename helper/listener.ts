@@ -42,7 +42,7 @@ export class Listener {
   readonly #answering = new Map<Socket, Exchange>()
   /** Sockets that sent bytes that are not a valid request. */
   readonly #unreadable = new WeakSet<Socket>()
-  /** Unreadable sockets on which the refusal of the bytes replaces every other response. */
+  /** Sockets to which the refusal of invalid bytes was sent. No other response may follow. */
   readonly #refused = new WeakSet<Socket>()
   readonly #ending = new AbortController()
   /** The running file operation. */
@@ -83,8 +83,9 @@ export class Listener {
       })
       this.#server.once('listening', () => resolve((this.#server.address() as AddressInfo).port))
       try {
+        // A BoundSocket skips the lookup that `listen({ host })` does even for an address, the slowest step of
+        // the start.
         if (net.BoundSocket === undefined) this.#server.listen({ host, port, exclusive: true })
-        // With a host, Node performs a lookup even for an address, which is the slowest step of the start.
         else this.#server.listen(new net.BoundSocket({ host, port }))
       } catch (error) {
         this.#server.emit('error', error)

@@ -44,8 +44,8 @@ export async function reply(
 }
 
 /**
- * What `listen` recorded needs no question to the node; it is asked where the key of the other side has to be
- * found.
+ * Returns the original from the journal of `listen`, without a request. If the journal lacks it, fetches it
+ * from the node only if `isNeeded`: `--encrypt` has to find the other side's key.
  */
 async function originalOf(
   { paths, bridge }: Agent,

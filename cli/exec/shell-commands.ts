@@ -1,5 +1,5 @@
 /**
- * Runs shell commands that never outlive this program, even if SIGKILL ends it.
+ * Runs shell commands, and stops them when this program ends, also by SIGKILL.
  *
  * - Each command leads its own process group, so it is stopped together with every process it started. Ctrl-C
  *   reaches this program only.
@@ -7,8 +7,12 @@
  *   whose write end only this program holds. Each command writes its group id into the pipe before it starts.
  *   If the pipe closes while the command runs, the watcher sends the group SIGTERM, and SIGKILL after a grace
  *   period.
- * - A process that left the group (`setsid`) is not stopped. Windows has no process groups, so there is no
- *   watcher.
+ *
+ * Exceptions:
+ *
+ * - A process that left the group (`setsid`) is not stopped.
+ * - Windows has no process groups, so there is no watcher. If the watcher cannot start, there is none either.
+ *   SIGKILL of this program then leaves its commands running.
  *
  * Contract §12 `task run`, `listen --exec`.
  */

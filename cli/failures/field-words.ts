@@ -20,7 +20,7 @@ export interface Takes {
 
 export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
 
-/** Options and arguments to look for, in this order, if their names differ by more than a suffix. */
+/** For fields whose option or argument has another name: the names to try, in this order. */
 const others: Readonly<Record<string, readonly string[]>> = {
   agent_ids: ['agent'],
   assignee_agent_id: ['peer', 'agent'],
@@ -61,8 +61,8 @@ export function faultWords({ details }: BridgeError, takes: Takes): string | und
     const field = fieldOf(String(path))
     return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
   })
-  // If a schema is a choice of variants, the node names faults of each. Keep the first rule per typed
-  // subject.
+  // A schema with variants reports faults of every variant. Prefer faults of options and arguments, and keep
+  // the first per name.
   const typed = found.filter(({ subject }) => /^[-<]/.test(subject))
   const bySubject = new Map(
     (typed.length > 0 ? typed : found).toReversed().map((fault) => [fault.subject, fault]),
@@ -73,7 +73,7 @@ export function faultWords({ details }: BridgeError, takes: Takes): string | und
     .join('; ')
 }
 
-/** Matches a rule that continues its subject. Any other rule follows a colon. */
+/** Rules that read as a predicate (`--ttl must be …`). Before any other rule a colon is printed. */
 const predicate = /^(must|is|cannot|does|has|holds|names|breaks|differs|may)\b/
 
 /** Returns the last name of `body/policy/idle_seconds`, `body/message_ids/0` or `header idempotency-key`. */

@@ -1,6 +1,6 @@
 /**
- * Detects whether a sandbox blocks the network of this process. To a connection, that looks like an
- * unreachable node.
+ * Detects whether a sandbox blocks the network of this process. A blocked connection fails exactly like one to
+ * an unreachable node.
  *
  * - A sandbox may say so in the environment.
  * - A separate network namespace has no device except loopback. A machine that is offline still has its

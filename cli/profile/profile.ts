@@ -1,6 +1,5 @@
 /**
- * Profile of a command, over sdk/storage/profile-files.ts. An unusable file becomes an error that says what
- * to do.
+ * Reads and writes the profile files for commands. An unusable file becomes an error that says what to do.
  *
  * Contract §12.
  */

@@ -1,8 +1,9 @@
 /**
  * Standard input, output and error. No other file uses them directly.
  *
- * Style of messages: lower case, no full stop, no exclamation mark. An error begins with `bridge: `. A hint
- * is one line that begins with `hint: `. Without a terminal there is no colour, no prompt and no spinner.
+ * Style of messages: lower case, no full stop, no exclamation mark. The texts of `invalid()` are sentences,
+ * because commander appends them to a sentence of its own. An error begins with `bridge: `. A hint is one line
+ * that begins with `hint: `. Without a terminal there is no colour, no prompt and no spinner.
  *
  * Contract §12.
  */
@@ -18,7 +19,7 @@ export interface Streams {
 export interface Io {
   /** Writes data to standard output. */
   out(text: string): void
-  /** {@link out}; resolves to whether the text was written, false after standard output was closed. */
+  /** Like `out`. Resolves to true when the text is written, to false if standard output is closed. */
   handOver(text: string): Promise<boolean>
   /** Writes everything else to standard error. */
   err(text: string): void
@@ -31,7 +32,9 @@ export interface Io {
   undraw(): void
   /** Resolves when all output so far has been written, or can no longer be written. */
   drained(): Promise<void>
-  /** Error code since which standard output takes no data; `EPIPE` if its reader closed it. */
+  /**
+   * Code of the error that closed standard output (`EPIPE`: its reader closed it); undefined while it is open.
+   */
   readonly closedBy: string | undefined
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }
   /** The size of the terminal on standard output, as it is now. */

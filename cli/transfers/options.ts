@@ -3,7 +3,9 @@ import type { Transfer } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import type { Output } from '../terminal/output.ts'
 
-/** States of the contract, repeated here because only commands that run load the SDK. */
+/**
+ * Copy of the states in sdk/contract. Help needs them, and importing the SDK would slow down every command.
+ */
 export const transferStates = [
   'offered',
   'accepted',

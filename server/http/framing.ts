@@ -3,7 +3,7 @@
  *
  * `req.headers` drops or joins repeated headers, so repetition is visible only in `rawHeaders`.
  *
- * Contract §2 "framing"; design: one request on the wire is one request in the application.
+ * This prevents request smuggling. Contract §2 "framing".
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'

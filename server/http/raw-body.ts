@@ -1,8 +1,8 @@
 /**
  * Request bodies as the bytes that were signed. They are parsed only after the proof has been verified.
  *
- * A body with a wrong content type is read too, so that a caller without a valid identity gets that error
- * first.
+ * A body with a wrong content type is read too. So a caller without a valid identity gets the refusal of its
+ * identity, not of the content type.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'

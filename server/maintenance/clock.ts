@@ -2,7 +2,7 @@ import type { Tx } from '../database/tx.ts'
 
 const dayMs = 86_400_000
 
-/** The two clocks at the last run. */
+/** Readings of the wall clock and the monotonic clock. */
 export interface ClockReading {
   readonly wallMs: number
   readonly monotonicMs: number
@@ -16,8 +16,8 @@ export interface Judgement {
 }
 
 /**
- * Compares the wall clock with the expected time and stores it, whatever the result, so that the next run
- * starts from here.
+ * Compares the wall clock with the expected time. More than a day apart is implausible, and the caller skips
+ * the run. Stores the wall time in either case.
  */
 export async function judgeClock(
   tx: Tx,

@@ -1,6 +1,6 @@
 /**
- * A page of history in ascending order, with the gap that retention left. A page ends early if its bytes
- * exceed the limit.
+ * A page of history in ascending order; `retention_gap` is set if retention deleted messages of the requested
+ * range. A page ends early if its bytes exceed the limit.
  *
  * `next_sequence` is the next `after_sequence`. When reading backwards it is the lowest sequence returned, to
  * be used as the next `before_sequence`. An empty page repeats the cursor.

@@ -11,7 +11,7 @@ const active = prepared<{ agent_id: string }>()((db, p) =>
 export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefined> =>
   active.first(db, { agent_id: agentId })
 
-/** The stored contact of the agent's newest session, in any state. */
+/** Last contact and contact schedule of the agent's newest session, whatever its state. */
 const newest = prepared<{ agent_id: string }>()((db, p) =>
   db
     .selectFrom('sessions')

@@ -95,8 +95,8 @@ export const itemsWithoutCredential = (
   )
 
 /**
- * Whether messages wait and no agent is expected to fetch them: no wait, no recent contact, and no schedule
- * that is met.
+ * Whether unread messages wait for an agent that is not connected and has no known schedule, or has missed
+ * it.
  */
 const isUnheard = ({ waiting, connection: { connected, next_contact: next } }: SnapshotAgent): boolean =>
   waiting > 0 && !connected && (next.kind === 'unknown' || next.overdue)

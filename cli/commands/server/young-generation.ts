@@ -3,8 +3,8 @@
  *
  * V8 doubles it, up to 128 MiB, whenever enough objects survive a collection, and a node that was once busy
  * keeps that size. With 5,000 idle listeners it was most of the memory. Beyond 8 MiB a server gains nothing,
- * because the objects of a request are garbage before that is full. Only a command-line flag of Node sets the
- * limit, so this code stops the growth when 8 MiB is reached.
+ * because the objects of a request are garbage before 8 MiB are full. The limit can be set only at Node's
+ * start, so this code sets the growth factor to 1 once 8 MiB are reached.
  */
 import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'

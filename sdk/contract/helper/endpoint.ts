@@ -1,8 +1,8 @@
 /**
  * Validation of a helper's address, at which other machines reach it.
  *
- * A plain function, as for the manifest. The node, the client that serves and the client that fetches all
- * call it.
+ * Not a schema, because the helper must not load the schema library (see manifest.ts). The node, the client
+ * that serves and the client that fetches all call it.
  *
  * Contract §9 "Direct mode".
  */

@@ -71,7 +71,7 @@ class Upload {
   }
 
   async run(): Promise<FileVerified> {
-    // A part may go bad on the other side between its commitment and the end; twice is no accident.
+    // A committed part may be damaged before finalize. Missing parts are sent again, at most twice.
     for (let round = 0; ; round += 1) {
       const status = await statusOf(this.#work, this.#line, this.#manifest, this.#options.signal)
       await this.#sendMissing(status)

@@ -4,8 +4,8 @@
  * Every table must be listed here, or the code does not compile. Each entry changes the table, or says why it
  * stays as it is.
  *
- * - Sessions, takeover grants, challenges, enrolment codes, links, sign-ins, the telemetry token and
- *   encrypted secrets end.
+ * - Sessions, takeover grants, challenges, enrolment codes, links, sign-ins and encrypted secrets end.
+ * - The telemetry token ends, unless the replaced database can be read and has the same token.
  * - Credentials that were revoked before the backup are revoked in it. Those revoked later are known if the
  *   replaced database can be read, and are revoked again. If it cannot, all agents with a valid credential
  *   are disabled until the owner has reviewed them, unless the operator vouches for them.
@@ -40,7 +40,7 @@ export interface Restoring {
   readonly generation: number
   /** Whether the bytes of a package are in the data folder. */
   readonly hasBytes: (transfer: TransferRow) => boolean
-  /** Their expiry is in steady time. */
+  /** Open grants that the restore ended; `expires_at` is in steady time. */
   readonly grants: ReviewedGrant[]
   readonly transfers: EndedTransfer[]
   /** Agents that this restore disabled, because it is unknown whether they were revoked. */
@@ -188,8 +188,8 @@ const agents: Restoration = async (tx, { known, accepted, generation, held }) =>
 }
 
 /**
- * Also inserts pairs that the backup does not contain, because its agents would otherwise be paired at their
- * next start.
+ * Also inserts a disabled pair that the backup lacks. Otherwise the next session start of either agent would
+ * enable it.
  */
 const pairings: Restoration = async (tx, { known }) => {
   for (const { project_id, agent_a, agent_b } of known?.disabledPairs ?? []) {
@@ -249,7 +249,7 @@ const challenges: Restoration = async (tx) => {
   await tx.db.deleteFrom('challenges').execute()
 }
 
-/** Their helpers and tunnels have ended, and the envelope key may have changed. */
+/** The helpers and tunnels of these transfers have ended, and the envelope key may have changed. */
 const transferSecrets: Restoration = async (tx) => {
   await tx.db.deleteFrom('transfer_secrets').execute()
 }
@@ -326,7 +326,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   steady_clock: 'continues from the wall clock, as after any stop',
   maintenance: 'maintenance skips one run after a long stop anyway',
   telemetry_hosts: 'samples are shown as stale because of their age',
-  schema_migrations: 'migrated before',
+  schema_migrations: 'the backup is migrated before these entries run',
 }
 
 export async function restoreTables(tx: Tx, restoring: Restoring): Promise<void> {

@@ -1,7 +1,10 @@
 /** Results of a restore for the owner to review. They contain no secrets. */
 import type { Db } from '../../database/tables.ts'
 
-/** A credential that is valid after the restore, or would be. */
+/**
+ * A credential that is still valid after the restore, or that was revoked after the backup (`revoked_since`).
+ * The agent of a valid one may be disabled: `held` or `agent_disabled`.
+ */
 export interface ReviewedCredential {
   readonly credential_id: string
   readonly project: string
@@ -10,7 +13,7 @@ export interface ReviewedCredential {
   readonly fingerprint: string
   readonly created_at: string
   readonly last_used_at: string | null
-  /** `held`: its agent is disabled until the owner enables it. */
+  /** `held`: the restore disabled its agent, until the owner enables it. */
   readonly state: 'good' | 'held' | 'agent_disabled' | 'revoked_since'
 }
 
