@@ -29,7 +29,7 @@ import { type ConnectionModeSet, type ContactSchedule, connectionMode } from './
 import { Listener, type Listening } from './delivery/listener.ts'
 import type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
 import { AcknowledgedIds } from './delivery/seen-offers.ts'
-import { Streaming } from './delivery/streaming.ts'
+import { Streaming } from './delivery/signed-stream.ts'
 import { Acknowledgements } from './resources/acknowledgements.ts'
 import { BootstrapReader } from './resources/bootstrap.ts'
 import type { Call } from './resources/call.ts'

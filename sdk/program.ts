@@ -23,7 +23,7 @@ export {
   parseManifest,
 } from './contract/helper/manifest.ts'
 export { attentionLabels, connectionLabels } from './contract/labels.ts'
-export { listenTransports } from './delivery/choice.ts'
+export { listenTransports } from './delivery/transport-choice.ts'
 export * from './index.ts'
 export { oneLine, plainJson } from './plain-text.ts'
 export { ageKeyOf, identityFileOf, openSealedFile, sealFile } from './sealing.ts'

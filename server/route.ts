@@ -17,11 +17,11 @@ import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.
 import { describeRoute } from './http/openapi.ts'
 import { refuseCrossSite, requireOrigin } from './http/origin.ts'
 import { parseBody, rawBody, streamingBody } from './http/raw-body.ts'
+import { Answer, type Keyed, keyedRequest } from './idempotency.ts'
 import { proveRequestBody, proveRequestHead, statedHash } from './identity/agent.ts'
 import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
-import { Answer, type Keyed, keyedRequest } from './once.ts'
 import { proveTelemetry } from './telemetry/token.ts'
 
 export interface Call<E extends EndpointSpec> {

@@ -17,8 +17,8 @@ import { failureOf, parseObject, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { FetchResponse } from '../transport/fetch.ts'
 import type { Attempt } from './attempt.ts'
+import type { Streaming } from './signed-stream.ts'
 import { readStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
-import type { Streaming } from './streaming.ts'
 
 const request = { method: streams.events.method, path: streams.events.path }
 /** Limit of one event in bytes, larger than any event that a node sends. */

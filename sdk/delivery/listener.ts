@@ -2,15 +2,15 @@
  * Listening: one async stream of inbox pages, over socket, event stream or long-poll.
  *
  *     Listener.pages()                 the loop: one connection after another
- *       ├─ TransportChoice.pick()      first transport in the order that is not barred     choice.ts
+ *       ├─ TransportChoice.pick()      first transport in the order that is not barred     transport-choice.ts
  *       ├─ Attempt                     one connection: abort signal, one check per second  attempt.ts
  *       ├─ socketStream | eventStream  push frames into a StreamQueue                      socket.ts, event-stream.ts
- *       │    ├─ Streaming              session, signature, remedies for refusals           streaming.ts
+ *       │    ├─ Streaming              session, signature, remedies for refusals           signed-stream.ts
  *       │    └─ StreamQueue            bounded queue of pages; detects a silent connection stream-queue.ts
  *       ├─ longPoll                    reads pages without a queue                         long-poll.ts
  *       ├─ SeenOffers.take(page)       drops offers that the caller already got            seen-offers.ts
  *       ├─ IdlePolicy.isReached(page)  ends listening by the owner's policy                idle-policy.ts
- *       └─ judge(failure) → Verdict    after a failure: throw, retry, or bar the transport verdict.ts
+ *       └─ judge(failure) → Verdict    after a failure: throw, retry, or bar the transport failure-verdict.ts
  *
  * - The order is socket, event stream, long-poll, limited to what the node offers. The listener changes the
  *   transport only between two connections, so that it cuts off no message in flight.
@@ -35,16 +35,16 @@ import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { backoff } from '../transport/retry.ts'
 import { Attempt } from './attempt.ts'
-import { type ListenTransport, listenTransports, TransportChoice } from './choice.ts'
 import { eventStream } from './event-stream.ts'
+import { judge } from './failure-verdict.ts'
 import { IdlePolicy } from './idle-policy.ts'
 import { longPoll } from './long-poll.ts'
 import type { ListenOptions, ReceivedPage } from './received.ts'
 import { type AcknowledgedIds, SeenOffers } from './seen-offers.ts'
+import type { Streaming } from './signed-stream.ts'
 import { socketStream } from './socket.ts'
 import type { StreamEvent } from './stream-queue.ts'
-import type { Streaming } from './streaming.ts'
-import { judge } from './verdict.ts'
+import { type ListenTransport, listenTransports, TransportChoice } from './transport-choice.ts'
 
 export interface Listening {
   readonly inbox: Inbox

@@ -2,7 +2,7 @@
 import type { Acknowledged, InboxPage, OfferedMessage } from '../contract/agent/messages.ts'
 import type { Receipt } from '../contract/events.ts'
 import type { CallOptions } from '../transport/http.ts'
-import type { ListenTransport } from './choice.ts'
+import type { ListenTransport } from './transport-choice.ts'
 
 /** Offered message with a method that acknowledges it. */
 export interface ReceivedMessage extends OfferedMessage {

@@ -15,8 +15,8 @@ import { type AuthenticateFrame, closeCodes } from '../contract/events.ts'
 import { failureOf, parseObject, readAnswer, refusalOf } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
+import type { Streaming } from './signed-stream.ts'
 import { readStream, type StreamEvent, type StreamQueue } from './stream-queue.ts'
-import type { Streaming } from './streaming.ts'
 
 const request = { method: streams.socket.method, path: streams.socket.path }
 /** Limit of one frame in bytes, larger than any frame that a node sends. */

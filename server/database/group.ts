@@ -11,9 +11,9 @@
 import type Database from 'better-sqlite3'
 import { isStorageFault, Statements, sqliteCode } from './connection.ts'
 import type { Nonce, Nonces } from './nonces.ts'
-import { UnitOverrunError, withinTurn } from './overrun.ts'
 import type { SteadyClock } from './steady-clock.ts'
 import { type Tx, Unit, type UnitChance, UnitEndedError } from './tx.ts'
+import { UnitOverrunError, withinTurn } from './unit-overrun.ts'
 
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>

@@ -16,9 +16,9 @@ import { retryAfterMs } from '../retry-after.ts'
 import { isDamage, Statements, UnitConnection } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import { openDatabase } from './open.ts'
-import { withinTurn } from './overrun.ts'
 import type { Db } from './tables.ts'
 import { UnitEndedError } from './tx.ts'
+import { withinTurn } from './unit-overrun.ts'
 
 export interface ReaderOptions {
   readonly path: string

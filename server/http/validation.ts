@@ -14,7 +14,7 @@ import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 // imports.
 import '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
-import { hiddenIn } from './visible.ts'
+import { hiddenIn } from './visible-characters.ts'
 
 function createAjv(allErrors: boolean): Ajv2020 {
   const ajv = new Ajv2020({

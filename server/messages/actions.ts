@@ -19,9 +19,9 @@ import {
   findInProject,
 } from '../conversations/store.ts'
 import type { Tx } from '../database/tx.ts'
+import { type Answer, agentPrincipal, type Keyed, once } from '../idempotency.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { type Answer, agentPrincipal, type Keyed, once } from '../once.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { connectionOf } from '../sessions/store.ts'
 import { countRecent, sentBefore } from './loop-guard.ts'

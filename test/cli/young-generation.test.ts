@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-const module = new URL('../../cli/commands/server/young-generation.ts', import.meta.url).href
+const module = new URL('../../cli/startup/young-generation.ts', import.meta.url).href
 
 /** The size in MiB of V8's young generation after many allocations, of which some were kept for a while. */
 const program = (bound: string) => `

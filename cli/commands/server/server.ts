@@ -40,7 +40,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       // Must run before the server itself is loaded.
-      if (chosen.name() === 'start') (await import('./young-generation.ts')).holdYoungGeneration()
+      if (chosen.name() === 'start') (await import('../../startup/young-generation.ts')).holdYoungGeneration()
       if (configurable.has(chosen.name())) await addSettings(chosen)
     })
 }

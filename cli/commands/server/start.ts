@@ -18,7 +18,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     const { output, signal } = context
     const config = configOf(server, context, options)
     const running = await server.startServer(config)
-    const { boundYoungGeneration } = await import('./young-generation.ts')
+    const { boundYoungGeneration } = await import('../../startup/young-generation.ts')
     boundYoungGeneration()
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {

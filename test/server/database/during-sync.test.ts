@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
-import { agentPrincipal, once } from '../../../server/once.ts'
+import { agentPrincipal, once } from '../../../server/idempotency.ts'
 import { committed, until } from './held-syncs.ts'
 import { add, outcomes, start } from './store.ts'
 

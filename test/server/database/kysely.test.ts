@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { Statements, UnitConnection } from '../../../server/database/connection.ts'
 import { unitDb } from '../../../server/database/dialect.ts'
-import { UnitOverrunError } from '../../../server/database/overrun.ts'
+import { UnitOverrunError } from '../../../server/database/unit-overrun.ts'
 import { add, openStore, outcomes } from './store.ts'
 
 test('fifty awaited queries run without a setImmediate or nextTick callback in between', async () => {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { UnitOverrunError } from '../../../server/database/overrun.ts'
 import { type Tx, UnitEndedError } from '../../../server/database/tx.ts'
+import { UnitOverrunError } from '../../../server/database/unit-overrun.ts'
 import { add, openStore } from './store.ts'
 
 const outside = {

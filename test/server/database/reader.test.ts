@@ -1,10 +1,10 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { UnitOverrunError } from '../../../server/database/overrun.ts'
 import type { Reader } from '../../../server/database/reader.ts'
 import { createReader } from '../../../server/database/reader.ts'
 import { UnitEndedError } from '../../../server/database/tx.ts'
+import { UnitOverrunError } from '../../../server/database/unit-overrun.ts'
 import { add, openStore } from './store.ts'
 
 const namesOf = (reader: Reader) =>

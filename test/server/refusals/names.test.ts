@@ -5,7 +5,7 @@
  * Contract §10 "Names refuse control, bidi and invisible characters: 422".
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hiddenIn } from '../../../server/http/visible.ts'
+import { hiddenIn } from '../../../server/http/visible-characters.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerPassword } from '../../support/owner.ts'

@@ -6,8 +6,8 @@
  */
 import type { ProjectRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { type Answer, type Keyed, once } from '../idempotency.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
-import { type Answer, type Keyed, once } from '../once.ts'
 import { getProject } from './store.ts'
 
 /** @throws not_found, idempotency_conflict, the errors of the effect */

@@ -14,7 +14,7 @@
  */
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { isTemporary, neverConnected } from '../transport/temporary.ts'
-import type { ListenTransport } from './choice.ts'
+import type { ListenTransport } from './transport-choice.ts'
 
 export type Verdict = 'final' | 'node' | 'suspect' | 'barred'
 
