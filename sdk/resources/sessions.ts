@@ -41,9 +41,8 @@ export class Sessions {
    * grant. If the answer is lost, the same instance can repeat the call with the same grant.
    *
    * @throws session_active if another instance has an active session; takeover_pending if a grant was issued
-   * and none is
-   *   given; grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid; device_mismatch on
-   *   another machine than the enrolled one.
+   * and none is given; grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid;
+   * device_mismatch on another machine than the enrolled one.
    */
   start(options: StartOptions = {}): Promise<Session> {
     return this.#keeper.start(options)

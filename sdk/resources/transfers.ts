@@ -49,8 +49,7 @@ export class Transfers implements TransferCalls {
    * resume} continues a failed upload.
    *
    * @throws LocalError `capability_off` if the node does not accept such a transfer now, `not_sendable` for
-   * an invalid name
-   *   or length, `peer_unknown`, `unreachable`; BridgeError as `offer`.
+   * an invalid name or length, `peer_unknown`, `unreachable`; BridgeError as `offer`.
    */
   async send(path: string, options: SendFileOptions): Promise<Transfer> {
     return (await import('../transfers/send.ts')).sendFile(this.#context, path, options)

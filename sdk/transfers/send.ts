@@ -188,7 +188,7 @@ async function placeOf(
   { signal, idempotencyKey, direct }: SendFileOptions,
 ): Promise<{ place: SendingPlace; earlier?: Transfer | undefined }> {
   const now = context.clock()
-  // A key of the caller's own names another sending than any that was.
+  // An Idempotency-Key from the caller always begins a new sending.
   const place =
     idempotencyKey === undefined
       ? await SendingPlace.find(keep, (one) => one.isOf(sending) && !one.isForgotten(now))
@@ -207,7 +207,7 @@ async function placeOf(
   return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
 }
 
-/** A file that is only read stays where it is; one that is sealed or served waits in the place. */
+/** Returns the path of the bytes to send: the file itself, or its private copy if it is encrypted or served. */
 const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
   mode === 'package' && sealed_to === null ? path : place.bytes
 
@@ -231,7 +231,7 @@ async function prepared(
 const isFile = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.isFile() === true
 
-/** A second name of the same file would change with it; on most file systems the copy shares its blocks. */
+/** Copies the file. Not a hard link, which would change with the file. Shares blocks where the file system can. */
 async function copied(path: string, draft: string): Promise<void> {
   await copyFile(path, draft, constants.COPYFILE_FICLONE).catch((error: unknown) => {
     throw storageFailed(path, error)
@@ -243,7 +243,7 @@ interface Offering {
   readonly sealed_to: string | null
 }
 
-/** `bytes` are those that travel. */
+/** Offers the file at the path `bytes`, which holds the bytes to send. */
 async function offer(
   context: TransferContext,
   bytes: string,
@@ -274,7 +274,11 @@ async function offer(
   )
 }
 
-/** The age recipient to seal to; null for as it is. @throws LocalError `key_missing` where one was required */
+/**
+ * Returns the age recipient of the peer, or null to send unencrypted.
+ *
+ * @throws LocalError `key_missing` if a key is required and there is none
+ */
 async function recipientOf(
   context: TransferContext,
   { conversation_id: conversation }: MessageAddress,
@@ -298,7 +302,7 @@ export interface ResumeOptions extends MoveOptions {
 }
 
 /**
- * Take a sending up again; the file must be the one that was offered.
+ * Resumes a sending. The file must be the one that was offered.
  *
  * @throws LocalError `integrity` if it is not, `transfer_expired` if the transfer ended without the file
  */
@@ -348,7 +352,7 @@ const again = (transfer: Transfer, path: string): Sending => ({
 })
 
 /**
- * The private copy of a file that is served, made once more.
+ * Makes the private copy of a served file again.
  *
  * @throws LocalError `integrity` for another file
  */
@@ -378,7 +382,7 @@ function requireMode({ mode }: Transfer, direct: Serve | undefined): void {
 const isDone = (transfer: Transfer): boolean =>
   finalTransferStates.has(transfer.state) || transfer.package?.stored_at != null
 
-/** The bytes of an offer, by its way; done where the other side of a failure did it. */
+/** Uploads or serves the bytes of an offer. Does nothing if an earlier attempt has finished. */
 async function move(
   context: TransferContext,
   transfer: Transfer,
@@ -387,7 +391,7 @@ async function move(
 ): Promise<Transfer> {
   if (isDone(transfer)) return transfer
   if (direct !== undefined) return direct(transfer, path)
-  // Whether it is over is the node's to say: what it showed of the end moves with its clock.
+  // Do not check expiry here. The shown time moves with the node's clock, so only the node can decide.
   const store = packageEndpoint(context, transfer.id)
   await uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress })
   return context.transfers.get(transfer.id, { signal })

@@ -1,10 +1,10 @@
 /**
- * Whether an address leads to a helper of ours, found out as its recipient will: by the token, over the same TLS, following
- * nothing.
+ * Checks that an address leads to the expected helper. The request is that of the recipient: the same token,
+ * the same TLS, no redirects followed.
  *
- * - The digest of the manifest is what only a helper that has it can know; who merely answers does not.
- * - A tunnel may take its time to come up, and say so with errors or pages of its own: those are asked again. A redirect, a
- *   certificate and another helper are no accident, and told at once.
+ * - Only a helper that has the manifest knows its digest, so the digest identifies it.
+ * - While a tunnel starts, it may answer with errors and pages of its own, and these are retried. A redirect, a
+ *   bad certificate or another helper fails immediately.
  *
  * Spec §4.5, §5; contract §9 "Direct mode".
  */
@@ -17,22 +17,22 @@ import { Connection } from './connection.ts'
 import { type HelperEndpoint, helperEndpoint } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
 
-/** How long an address is asked. */
+/** Options of a probe. */
 export interface ProbeOptions {
   readonly signal?: AbortSignal | undefined
-  /** For so long it is asked again; 20 seconds when absent. */
+  /** Time limit of all attempts. 20 seconds by default. */
   readonly withinMs?: number | undefined
-  /** For so long one answer is waited for; 10 seconds when absent. */
+  /** Time limit of one attempt. 10 seconds by default. */
   readonly attemptMs?: number | undefined
 }
 
 const pauseMs = 250
 
 /**
- * Ask the address of a helper until the helper of this manifest answers.
+ * Repeats the request until the helper of this manifest answers.
  *
- * @throws LocalError `redirected`, `certificate_refused`, `insecure_url`; `integrity` for the helper of another file;
- *   `bad_response` for what is no helper, or one that does not know the token; `unreachable`, `timeout`; `aborted`
+ * @throws LocalError `redirected`, `certificate_refused`, `insecure_url`, `unreachable`, `timeout`, `aborted`;
+ *   `integrity` for the helper of another file; `bad_response` if no helper answers, or one with another token
  */
 export async function probeHelper(
   endpoint: HelperEndpoint,

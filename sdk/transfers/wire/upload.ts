@@ -1,8 +1,8 @@
 /**
- * A file to its home, part by part.
+ * Uploads a file part by part, to the node or to a helper.
  *
- * Parts that the endpoint has committed are not sent again, so a broken connection costs at most one part.
- * The endpoint answers length and hash of what it received, which must match the manifest.
+ * Parts that the receiver has committed are not sent again, so a broken connection costs at most one part. The
+ * receiver reports size and hash of what it received, and they must match the manifest.
  *
  * Spec §3, §4.5.
  */
@@ -15,7 +15,7 @@ import { Connection } from './connection.ts'
 import type { FileEndpoint } from './endpoint.ts'
 import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 
-/** Of a home that checks the whole file before it answers. */
+/** Time limit of finalize: the receiver verifies the whole file before it answers. */
 const finalizeMs = 600_000
 
 /**
@@ -52,7 +52,7 @@ async function openSource(path: string, manifest: Manifest): Promise<FileHandle>
   }
   if ((await file.stat()).size === manifest.size) return file
   await file.close()
-  throw new LocalError('integrity', `${path} is not as long as its manifest says`)
+  throw new LocalError('integrity', `the size of ${path} does not match the manifest`)
 }
 
 class Upload {
@@ -109,7 +109,7 @@ class Upload {
       )
       .catch((error: unknown) => {
         throw isOtherBytes(error)
-          ? new LocalError('integrity', `part ${part.index} of the file is not the manifest's`, {
+          ? new LocalError('integrity', `part ${part.index} of the file does not match the manifest`, {
               cause: error,
             })
           : error
@@ -135,7 +135,7 @@ class Upload {
     measured: { readonly size: number; readonly sha256: string },
   ): void {
     if (measured.size === wanted.size && measured.sha256 === wanted.sha256) return
-    throw new LocalError('integrity', 'what the other side received is not what the manifest names')
+    throw new LocalError('integrity', 'size or hash of the received bytes does not match the manifest')
   }
 }
 
