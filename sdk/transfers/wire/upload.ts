@@ -19,13 +19,12 @@ import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 const finalizeMs = 600_000
 
 /**
- * Uploads the file that the manifest describes, and has it verified and published.
+ * Uploads the file that the manifest describes. The receiver then verifies and publishes it.
  *
- * If it is called again after a failure, it uploads only the missing parts.
+ * If a call failed, the next call sends only the missing parts.
  *
- * @throws LocalError `integrity` when the file is not the manifest's, `transfer_expired`, `aborted`, what the
- * connection
- *   met; HelperError or BridgeError when the home refuses.
+ * @throws LocalError `integrity` if the file does not match the manifest, `transfer_expired`, `aborted`, and the
+ * codes of a failed connection; HelperError or BridgeError if the receiver refuses.
  */
 export async function uploadFile(
   home: FileEndpoint,
