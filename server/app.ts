@@ -109,7 +109,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useEndings(app, [logEnding(app.log), countEnding(context)])
   useResponseHeaders(app)
   useClientAddress(app, (raw) => context.clientAddress(raw))
-  useAnswerDeadline(app, context)
+  useAnswerDeadline(app, () => context.monotonicMs())
   useUnsentBound(app)
   useFraming(app)
   useErrorHandler(app)

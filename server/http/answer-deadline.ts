@@ -12,17 +12,13 @@
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 
-export interface AnswerDeadline {
-  readonly monotonicMs: () => number
-  readonly stallMs?: number
-}
-
 /** The deadline passes in so many equal parts. A stall of the node spoils one part, not the whole time. */
 const parts = 8
 
 export function useAnswerDeadline(
   app: FastifyInstance,
-  { monotonicMs, stallMs = limits.answerStallSeconds * 1000 }: AnswerDeadline,
+  monotonicMs: () => number,
+  stallMs: number = limits.answerStallSeconds * 1000,
 ): void {
   const partMs = stallMs / parts
   app.addHook('onSend', (_request, { raw }, _payload, done) => {

@@ -123,7 +123,7 @@ test('an owner replaces the lost laptop of an agent', async () => {
   })
   expect(await thief.refused('send', 'dan', 'psst')).toMatchObject({ code: 5 })
   const claim = lost.run(['enroll', '--url', node.url, '--profile', 'eve'], { stdin: `${astray}\n` })
-  expect(await claim).toMatchObject({ code: 5, stderr: expect.stringContaining('revoked or superseded') })
+  expect(await claim).toMatchObject({ code: 5, stderr: expect.stringContaining('was revoked, or replaced') })
 
   // Messages sent meanwhile wait for the same agent on another machine.
   await admin('message', 'cleo', 'are you back?', ...there)

@@ -202,7 +202,7 @@ test('the reference of a message is shown', () => {
     encoding: 'age',
   })
   expect(shown).toContain('\nreplies to m-1\n')
-  expect(shown).toContain('\ntells of task t-1\ntells of transfer f-1\n')
+  expect(shown).toContain('\nabout task t-1\nabout transfer f-1\n')
   expect(shown).toContain('\nreply expected by 2026-01-01T00:13:00.000Z, in 10 minutes\n')
   expect(shown).toContain('\nthe body is encrypted with age\n| ')
 })

@@ -11,7 +11,7 @@ import { useAnswerDeadline } from '../../server/http/answer-deadline.ts'
 const stallMs = 400
 const size = 16 * 1024 * 1024
 const app = fastify()
-useAnswerDeadline(app, { monotonicMs: () => performance.now(), stallMs })
+useAnswerDeadline(app, () => performance.now(), stallMs)
 let closed: Promise<unknown> = Promise.resolve()
 app.get('/large', async (request) => {
   closed = once(request.raw.socket, 'close')

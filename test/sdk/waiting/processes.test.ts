@@ -60,7 +60,7 @@ test('a killed script resumes its wait by the id of the question', async () => {
   await first.ended
   await ben.bridge('reply', question, 'release-2')
   expect(await script(question).ended).toBe('release-2\n')
-  expect((await ada.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
+  expect((await ada.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
 })
 
 test('a listen of the profile leaves the answer to the script, and receives all other messages', async () => {
@@ -72,7 +72,7 @@ test('a listen of the profile leaves the answer to the script, and receives all 
   await ben.bridge('reply', question, 'release-2')
   expect(await asking.ended).toBe(`${question}\nrelease-2\n`)
   await ben.bridge('send', ada.name, 'after')
-  await expect.poll(async () => (await ada.bridge('inbox')).stderr).toBe('nothing is unacknowledged\n')
+  await expect.poll(async () => (await ada.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
   interruption.abort()
   const { stdout } = await listening
   expect([...stdout.matchAll(/^\| (.*)$/gm)].map(([, body]) => body)).toEqual(['before', 'after'])
