@@ -33,7 +33,7 @@ import { limits } from '../contract/limits.ts'
 import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { backoff } from '../transport/retry.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 import { Attempt } from './attempt.ts'
 import { eventStream } from './event-stream.ts'
 import { judge } from './failure-verdict.ts'
@@ -60,7 +60,6 @@ export interface Listening {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
-const pauses = { firstMs: 500, longestMs: 15_000 } as const
 /** A connection that lasted this long proves its transport, whatever broke it in the end. */
 const steadyMs = 30_000
 /**
@@ -225,7 +224,7 @@ export class Listener {
   #pauseMs(error: Error): number {
     const jitter = this.#listening.random(4).readUInt32BE() / 2 ** 32
     const named = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(named, backoff(this.#failures, pauses, jitter))
+    return Math.max(named, backoff(this.#failures, pauses.listen, jitter))
   }
 
   async #pause(ms: number): Promise<void> {

@@ -12,7 +12,7 @@
  * Contract §12 `listen`: "it picks socket, then SSE, then long-poll, and falls back by itself".
  */
 
-import { backoff } from '../transport/retry.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 
 /** All transports, in the default order of preference. */
 export const listenTransports = ['socket', 'sse', 'long-poll'] as const
@@ -20,7 +20,6 @@ export const listenTransports = ['socket', 'sse', 'long-poll'] as const
 export type ListenTransport = (typeof listenTransports)[number]
 
 const strikesUntilBarred = 2
-const bars = { firstMs: 60_000, longestMs: 1_800_000 } as const
 
 interface Standing {
   strikes: number
@@ -74,7 +73,7 @@ export class TransportChoice {
     const standing = this.#standing(transport)
     standing.strikes = strikesUntilBarred - 1
     standing.bars += 1
-    standing.barredUntilMs = this.#monotonicMs() + backoff(standing.bars, bars)
+    standing.barredUntilMs = this.#monotonicMs() + backoff(standing.bars, pauses.barredTransport)
   }
 
   #isBarred(transport: ListenTransport): boolean {

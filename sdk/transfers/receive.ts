@@ -16,7 +16,7 @@ import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
 import { storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
-import { backoff } from '../transport/retry.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { fetchDirect } from './direct.ts'
@@ -225,8 +225,6 @@ const ended = ({ state }: Transfer) =>
       : `the transfer is ${state}: its file does not come`,
   )
 
-const pauses = { firstMs: 250, longestMs: 5000 }
-
 async function whenUploaded(
   context: TransferContext,
   transfer: Transfer,
@@ -236,7 +234,7 @@ async function whenUploaded(
   for (let looks = 1; current.package?.stored_at == null; looks += 1) {
     if (current.state !== 'accepted') throw ended(current)
     onWaiting?.(current)
-    await pause(backoff(looks, pauses), undefined, { signal }).catch((cause: unknown) => {
+    await pause(backoff(looks, pauses.uploadPending), undefined, { signal }).catch((cause: unknown) => {
       throw new LocalError('aborted', 'given up by the caller', { cause })
     })
     current = await context.transfers.get(current.id, { signal })

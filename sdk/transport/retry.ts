@@ -11,6 +11,26 @@ export interface Pauses {
   readonly longestMs: number
 }
 
+/** The pauses of everything in the SDK that tries again, in milliseconds. */
+export const pauses = {
+  /** Before a listener opens its next connection. */
+  listen: { firstMs: 500, longestMs: 15_000 },
+  /** Before a listener tries a barred transport again. */
+  barredTransport: { firstMs: 60_000, longestMs: 1_800_000 },
+  /** Before `ask` and `tasks.wait` look at the node again. */
+  wait: { firstMs: 300, longestMs: 5000 },
+  /** Before a worker lists or claims tasks again. */
+  work: { firstMs: 250, longestMs: 15_000 },
+  /** Before an owner's live view reads again. */
+  follow: { firstMs: 250, longestMs: 5000 },
+  /** Before a recipient looks again whether the upload is verified. */
+  uploadPending: { firstMs: 250, longestMs: 5000 },
+  /** Before a part is sent or read again while another operation uses the transfer. */
+  partBusy: { firstMs: 100, longestMs: 2000 },
+  /** Before a part is sent or read again after its connection failed. */
+  partBroken: { firstMs: 250, longestMs: 8000 },
+} as const satisfies Record<string, Pauses>
+
 /**
  * The pause after `failures` failures in a row: it doubles each time. With a jitter of 0 ≤ jitter < 1 it lies between half
  * and the whole of that, so that clients do not return in step.

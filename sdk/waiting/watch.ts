@@ -18,7 +18,7 @@ import type { Message } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import { backoff } from '../transport/retry.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 import { isTemporary } from '../transport/temporary.ts'
 import { type Awaited, Waiter } from './waiter.ts'
 
@@ -42,7 +42,7 @@ export interface WaitOptions {
 
 const paceMs = 50
 const lingerMs = 100
-const pauses = { firstMs: 300, longestMs: 5000, placesTakenMs: 1000 } as const
+const slotsTakenMs = 1000
 /** How long a first look that is in flight at the deadline may still take. */
 const lastLookMs = 2000
 /** The longest timer that the platform has: 24 days. */
@@ -182,8 +182,8 @@ export class Watch {
 }
 
 function pauseMs(error: Error, failures: number): number {
-  if (error instanceof BridgeError && error.status === 429) return error.retryAfterMs ?? pauses.placesTakenMs
-  return backoff(failures, pauses)
+  if (error instanceof BridgeError && error.status === 429) return error.retryAfterMs ?? slotsTakenMs
+  return backoff(failures, pauses.wait)
 }
 
 /** Resolves early if the signal is aborted. */

@@ -16,7 +16,7 @@ import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
-import { backoff } from '../transport/retry.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 import { isTemporary } from '../transport/temporary.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { TaskCalls } from './calls.ts'
@@ -41,7 +41,7 @@ export interface WorkParts {
   readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
 }
 
-const pauses = { firstMs: 250, longestMs: 15_000, noPlaceMs: 2_000 } as const
+const longestWithoutSlotMs = 2000
 /** Refusals of a claim after which the worker tries the next task. */
 const passedOver: ReadonlySet<RefusalCode> = new Set([
   'claim_held',
@@ -82,7 +82,7 @@ export class Worker {
         this.#idleSinceMs = this.#parts.monotonicMs()
       } else if (open.length > 0) {
         fruitless += 1
-        await this.#pause(backoff(fruitless, pauses))
+        await this.#pause(backoff(fruitless, pauses.work))
       }
     }
     return { claimed: this.#claimed }
@@ -119,7 +119,7 @@ export class Worker {
       if (!(error instanceof BridgeError) || error.code !== 'wait_limit') return this.#whileAway(error)
       // All long-polls of this session are in use, or an aborted one has not ended yet at the node. List without waiting.
       this.#crowded += 1
-      await this.#pause(Math.min(pauses.noPlaceMs, backoff(this.#crowded, pauses)))
+      await this.#pause(Math.min(longestWithoutSlotMs, backoff(this.#crowded, pauses.work)))
       const found = await this.#parts.direct.list(query).catch((failure: unknown) => this.#whileAway(failure))
       return 'tasks' in found ? found.tasks : found
     }
@@ -139,7 +139,7 @@ export class Worker {
     this.#away += 1
     if (this.#away === 2) this.#tell({ type: 'away', error })
     const named = error instanceof BridgeError ? error.retryAfterMs : undefined
-    await this.#pause(named ?? backoff(this.#away, pauses))
+    await this.#pause(named ?? backoff(this.#away, pauses.work))
     return []
   }
 
@@ -230,7 +230,7 @@ export class Worker {
         if (error instanceof BridgeError && lostCodes.has(error.code))
           return this.#tell({ type: 'lost', task })
         if (!isOutcomeUnknown(error) || monotonicMs() >= untilMs) throw error
-        await sleep(backoff(attempt, pauses), undefined)
+        await sleep(backoff(attempt, pauses.work), undefined)
       }
     }
   }

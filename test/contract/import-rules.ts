@@ -272,7 +272,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
   'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
-  'sdk/transfers/wire/retry.ts': 'defaults of the options of transfers',
+  'sdk/transfers/wire/part-retry.ts': 'defaults of the options of transfers',
   'sdk/storage/durable-file.ts': 'names of drafts, which nobody sees',
 }
 

@@ -7,7 +7,7 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import { limits } from '../../contract/limits.ts'
 import { LocalError } from '../../transport/failures.ts'
-import { backoff } from '../../transport/retry.ts'
+import { backoff, pauses } from '../../transport/retry.ts'
 import { isTemporary } from '../../transport/temporary.ts'
 
 /** Options of following. */
@@ -29,8 +29,6 @@ interface Cursor {
   readonly limit?: number | undefined
   readonly waitSeconds: number
 }
-
-const pauses = { firstMs: 250, longestMs: 5000 } as const
 
 export async function* following<T>(
   options: FollowOptions & { readonly after?: string | undefined; readonly limit?: number | undefined },
@@ -54,7 +52,7 @@ export async function* following<T>(
       if (!isHeard || !isTemporary(error, 'reading')) throw error
       if (failures === 0) onConnection?.(error)
       failures += 1
-      await pause(backoff(failures, pauses), signal)
+      await pause(backoff(failures, pauses.follow), signal)
     }
   }
 }
@@ -79,7 +77,7 @@ export async function* watching<T>(
       if (last === undefined || !isTemporary(error, 'reading')) throw error
       if (failures === 0) onConnection?.(error)
       failures += 1
-      await pause(backoff(failures, pauses), signal)
+      await pause(backoff(failures, pauses.follow), signal)
     }
   }
 }

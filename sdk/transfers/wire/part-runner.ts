@@ -3,7 +3,7 @@ import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
 import type { Connection } from './connection.ts'
-import { PartRetry, type RetryOptions } from './retry.ts'
+import { PartRetry, type RetryOptions } from './part-retry.ts'
 
 /** Phases of a transfer, in this order. Some do not apply to every file or to both sides. */
 export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'opening'

@@ -11,7 +11,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { BridgeError, HelperError, LocalError } from '../../transport/failures.ts'
-import { backoff } from '../../transport/retry.ts'
+import { backoff, pauses } from '../../transport/retry.ts'
 import { isTemporary } from '../../transport/temporary.ts'
 
 export interface RetryOptions {
@@ -22,8 +22,6 @@ export interface RetryOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
-const busyPauses = { firstMs: 100, longestMs: 2000 }
-const brokenPauses = { firstMs: 250, longestMs: 8000 }
 const brokenTries = 6
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
@@ -62,11 +60,11 @@ export class PartRetry {
     const isRefusal = error instanceof HelperError || error instanceof BridgeError
     if (isRefusal && error.code === 'transfer_busy') {
       this.#busy += 1
-      return backoff(this.#busy, busyPauses)
+      return backoff(this.#busy, pauses.partBusy)
     }
     if (!isTemporary(error, 'part') || this.#broken >= brokenTries) return undefined
     this.#broken += 1
     const asked = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(asked, backoff(this.#broken, brokenPauses))
+    return Math.max(asked, backoff(this.#broken, pauses.partBroken))
   }
 }
