@@ -47,14 +47,16 @@ function connectionOf(socket: Socket): Connection {
 }
 
 export function useUnsentBound(app: FastifyInstance): void {
-  app.addHook('onRequest', ({ raw, routeOptions }, { raw: answer }, begin) => {
+  app.addHook('onRequest', (request, { raw: answer }, begin) => {
+    const { raw } = request
     const connection = connectionOf(raw.socket)
     connection.requests += 1
     answer.on('close', () => {
       connection.requests -= 1
       pass(connection, answer)
     })
-    const isTooLate = routeOptions.config.streamedAnswer === true && connection.requests > 1
+    // Fastify builds `routeOptions` at each access, so only a pipelined request pays for it.
+    const isTooLate = connection.requests > 1 && request.routeOptions.config.streamedAnswer === true
     if (isTooLate || connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
     // After the close, requests that Node parsed in the same chunk are not processed.
     if (connection.isClosed) return
