@@ -12,8 +12,8 @@ import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { failureEnding } from '../failures/failure-ending.ts'
 import { type Finding, ok, report, warning } from '../failures/findings.ts'
-import { takeLock } from '../lock.ts'
 import { clientOptions } from '../owner/client.ts'
+import { takeLock } from '../profile/lock.ts'
 import { profilePaths, requireProfile } from '../profile/profile.ts'
 
 export function doctorCommand(context: CliContext, run = doctor): Command {

@@ -16,7 +16,6 @@ import { ShellCommands } from '../exec/shell-commands.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { networkIsClosed } from '../failures/sandbox.ts'
-import { type Lock, takeLock } from '../lock.ts'
 import {
   type HandlerOptions,
   type MessageHandler,
@@ -24,6 +23,7 @@ import {
   runForMessages,
 } from '../messages/on-message.ts'
 import type { Agent } from '../profile/agent.ts'
+import { type Lock, takeLock } from '../profile/lock.ts'
 import { exactDuration } from '../terminal/words.ts'
 
 export interface ListenOptions {

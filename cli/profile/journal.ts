@@ -9,8 +9,8 @@
  */
 import type { Journal } from '../../sdk/program.ts'
 import type { CliContext } from '../context.ts'
-import { takeLock } from '../lock.ts'
 import type { Agent } from './agent.ts'
+import { takeLock } from './lock.ts'
 
 export async function openJournal({ clock }: CliContext, { paths }: Agent): Promise<Journal> {
   const { Journal: Opened } = await import('../../sdk/program.ts')

@@ -1,6 +1,6 @@
 /** Wrapper of sdk/storage/lock.ts. If the file cannot be locked at all, the command fails. Contract §12. */
-import * as sdk from '../sdk/storage/lock.ts'
-import { CommandError } from './exit-codes.ts'
+import * as sdk from '../../sdk/storage/lock.ts'
+import { CommandError } from '../exit-codes.ts'
 
 export type Lock = sdk.Lock
 
