@@ -176,7 +176,7 @@ test('the lock belongs to one process, and is free as soon as that process dies 
   const path = join(home, 'listen.lock')
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     const holder = processOf(`
-      const { takeLock } = await import(${module('lock')})
+      const { takeLock } = await import(${module('profile/lock')})
       globalThis.held = await takeLock(${JSON.stringify(path)})
       console.log(globalThis.held === undefined ? 'busy' : 'held')
       setInterval(() => {}, 1000)`)
