@@ -1,9 +1,8 @@
 /**
- * Types of the rows of all tables. The columns have the names of the API. Migrations make the tables.
- *
- * `docs/schema.sql` repeats the comment of each table and column. An instant is wall time unless its comment
- * says "In steady time"; see `steady-clock.ts`. Ids are UUIDv7, in the order in which rows are made. The rows
- * of the node itself are in `node-tables.ts`, those of tasks and transfers in `work-tables.ts`.
+ * Types of the rows of all tables, which migrations make. The columns have the names of the API. `docs/schema.sql`
+ * repeats each comment. An instant is wall time unless its comment says "In steady time"; see `steady-clock.ts`.
+ * Ids are UUIDv7, in the order in which rows are made. The rows of the node itself are in `node-tables.ts`, those
+ * of tasks and transfers in `work-tables.ts`.
  */
 import type { Kysely } from 'kysely'
 import type {
