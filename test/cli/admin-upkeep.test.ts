@@ -30,7 +30,17 @@ afterAll(async () => {
   await bridge.close()
 })
 
-const admin = (...args: string[]) => desk.run(['admin', ...args])
+const admin = (...args: string[]) => desk.run(['admin', ...args], { clock: bridge.clock })
+
+/** Stops the clock of the node and the commands, so that every contact is `just now`. */
+const held = (during: () => Promise<void>) => async () => {
+  const goOn = bridge.clock.hold()
+  try {
+    await during()
+  } finally {
+    goOn()
+  }
+}
 
 interface Record {
   readonly id: string
@@ -171,40 +181,44 @@ test('maintain runs beside the server, removes old data, and prints how much', a
   expect(await desk.run(['server', 'maintain', '--data', desk.folder])).toMatchObject({ code: 3, stdout: '' })
 })
 
-test('status shows the entries that need attention, the connected agents, and waiting mail', async () => {
-  const { owner, project, ada } = bridge
-  await owner.setProject(project.id, 'active')
-  const conversation = await ada.conversationWith(ada.id)
-  const body = {
-    conversation_id: conversation,
-    recipient_agent_id: ada.id,
-    type: 'question',
-    body: 'may I push?',
-  }
-  const { message } = await ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body })
-  const { code, stdout, stderr } = await admin('status')
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const lines = stdout.split('\n')
-  expect(lines[0]).toBe('demo, active, observed just now')
-  expect(lines[1]).toMatch(
-    /^3 agents, \d connected, 0 listening now, 0 overdue, \d+ messages unacknowledged, 1 to you, 0 tasks open, 0 held$/,
-  )
-  expect(stdout).toContain(`  A question to the owner: ada, message ${message.id}, just now\n`)
-  expect(stdout).toMatch(
-    /\nagent +state +Connected +Listening now +Last contact +Next contact +waiting\nada +enabled +yes +no +just now +unknown +\d\n/,
-  )
-  expect(stdout).not.toContain('may I push?')
-  expect(await desk.json(['admin', 'status'])).toMatchObject({
-    project: { name: 'demo' },
-    counts: { to_owner: 1 },
-  })
-  await owner.ok({
-    target: `/api/admin/projects/${project.id}/acknowledgements`,
-    body: { message_ids: [message.id] },
-  })
-})
+test(
+  'status shows the entries that need attention, the connected agents, and waiting mail',
+  held(async () => {
+    const { owner, project, ada } = bridge
+    await owner.setProject(project.id, 'active')
+    const conversation = await ada.conversationWith(ada.id)
+    const body = {
+      conversation_id: conversation,
+      recipient_agent_id: ada.id,
+      type: 'question',
+      body: 'may I push?',
+    }
+    const { message } = await ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body })
+    const { code, stdout, stderr } = await admin('status')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const lines = stdout.split('\n')
+    expect(lines[0]).toBe('demo, active, observed just now')
+    expect(lines[1]).toMatch(
+      /^3 agents, \d connected, 0 listening now, 0 overdue, \d+ messages unacknowledged, 1 to you, 0 tasks open, 0 held$/,
+    )
+    expect(stdout).toContain(`  A question to the owner: ada, message ${message.id}, just now\n`)
+    expect(stdout).toMatch(
+      /\nagent +state +Connected +Listening now +Last contact +Next contact +waiting\nada +enabled +yes +no +just now +unknown +\d\n/,
+    )
+    expect(stdout).not.toContain('may I push?')
+    expect(await desk.json(['admin', 'status'])).toMatchObject({
+      project: { name: 'demo' },
+      counts: { to_owner: 1 },
+    })
+    await owner.ok({
+      target: `/api/admin/projects/${project.id}/acknowledgements`,
+      body: { message_ids: [message.id] },
+    })
+  }),
+)
 
 test('watch without a terminal prints one line per change, also after the node was unreachable', async () => {
+  await bridge.ada.inbox()
   const watching = started(['watch'])
   await watching.shows(/agent {2}ada {2}Connected\n/)
   await bridge.owner.createAgent(bridge.project.id, 'eve')
@@ -262,15 +276,18 @@ test('status observed too long ago is shown as Unavailable', async () => {
   expect(Date.parse(snapshot.observed_at)).toBeGreaterThanOrEqual(soon.getTime() - 5000)
 })
 
-test('an agent whose only credential was revoked is not connected and needs attention', async () => {
-  const faye = await bridge.agent('faye')
-  expect((await admin('status')).stdout).toMatch(/\nfaye +enabled +yes +no +just now +unknown +0\n/)
-  await bridge.owner.revoke(bridge.project.id, faye.enrolled.credential_id)
-  const { stdout } = await admin('status')
-  expect(stdout).toMatch(/\nfaye +enabled +no +no +just now +unknown +0\n/)
-  expect(stdout).toContain('  An agent has no credential left: faye, just now\n')
-  expect((await admin('agent', 'list')).stdout).toMatch(/^faye +enabled +last contact just now +/m)
-})
+test(
+  'an agent whose only credential was revoked is not connected and needs attention',
+  held(async () => {
+    const faye = await bridge.agent('faye')
+    expect((await admin('status')).stdout).toMatch(/\nfaye +enabled +yes +no +just now +unknown +0\n/)
+    await bridge.owner.revoke(bridge.project.id, faye.enrolled.credential_id)
+    const { stdout } = await admin('status')
+    expect(stdout).toMatch(/\nfaye +enabled +no +no +just now +unknown +0\n/)
+    expect(stdout).toContain('  An agent has no credential left: faye, just now\n')
+    expect((await admin('agent', 'list')).stdout).toMatch(/^faye +enabled +last contact just now +/m)
+  }),
+)
 
 test('watching an unknown project is refused', async () => {
   expect(await admin('watch', '--project', 'nowhere')).toMatchObject({ code: 3, stdout: '' })

@@ -1,28 +1,36 @@
 /**
  * Many simultaneous waits: this many listeners per transport on one process, and a message to each of one
- * transport, delivered within seconds.
+ * transport.
  *
- * `BRIDGE_LISTENERS=5000` is the full figure; the default keeps the run of all tests short. The measured cost
- * is printed.
+ * - Each listener gets its message soon after the node stored it. A wait that the message does not end takes
+ *   twenty seconds.
+ * - A message costs the node little processor time, which other processes of the machine do not affect.
+ * - `BRIDGE_LISTENERS=5000` is the full figure, for a quiet machine. It also checks the time from the first
+ *   message sent to the last one delivered.
+ * - The measured cost is printed.
  *
  * Promise F21; contract §6.
  */
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
 import { asTestAgent, type Population, populate } from '../../support/population.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { type Transport, transports } from '../../support/streams.ts'
+import { soon } from '../../support/waits.ts'
 import { type Crowd, openCrowd } from './crowd.ts'
 import { sendAll } from './senders.ts'
 
+const isFullFigure = process.env.BRIDGE_LISTENERS !== undefined
 const listeners = Number(process.env.BRIDGE_LISTENERS ?? 300)
 const senders = 50
 const sentWithinMs = 1000
 const withinMs = 3000
+/** Processor time of the node for a message: about five times what it takes. */
+const messageCpuMs = 10
 
-test(`${listeners} listeners of each transport each get their message within three seconds`, async () => {
+test(`${listeners} listeners of each transport each get their message soon after it was stored`, async () => {
   const server = await startServerProcess({ settings: { max_waits: '100000', rate_burst: '1000000' } })
   await server.kill('SIGTERM')
   const population = populate(server.data, senders + 3 * listeners, senders)
@@ -42,9 +50,13 @@ test(`${listeners} listeners of each transport each get their message within thr
       const opened = crowds.at(-1) as Open
       opened.residentKb = usage(server).residentKb - before.residentKb
     }
-    const lasts: number[] = []
-    for (const open of crowds) lasts.push(await wake(server, population, people, open))
-    for (const last of lasts) expect(last).toBeLessThan(withinMs)
+    const woken: Woken[] = []
+    for (const open of crowds) woken.push(await wake(server, population, people, open))
+    for (const { lastMs, lastStoredMs, cpuMs } of woken) {
+      expect(lastMs - lastStoredMs).toBeLessThan(withinMs)
+      expect(cpuMs / listeners).toBeLessThan(messageCpuMs)
+      if (isFullFigure) expect(lastMs).toBeLessThan(withinMs)
+    }
   } finally {
     for (const { crowd } of crowds) await crowd.close()
     await server.close()
@@ -59,13 +71,22 @@ interface Open {
   residentKb: number
 }
 
-/** Sends a message to each of them; returns the time from the first message until the last was delivered. */
+/** Times from the first message sent, and the processor time of the node. */
+interface Woken {
+  /** The last message was delivered. */
+  readonly lastMs: number
+  /** The last message was stored. */
+  readonly lastStoredMs: number
+  readonly cpuMs: number
+}
+
+/** Sends a message to each of them. */
 async function wake(
   server: ServerProcess,
   population: Population,
   people: readonly TestAgent[],
   open: Open,
-): Promise<number> {
+): Promise<Woken> {
   const letters = Array.from({ length: listeners }, (_, index) => {
     const place = open.first + index
     return letter(
@@ -76,22 +97,20 @@ async function wake(
   })
   const before = usage(server)
   const sent = await sendAll(server.port, letters, sentWithinMs)
-  const deadline = sent.beganAt + 10 * withinMs
-  while (open.crowd.arrivals.size < listeners && performance.timeOrigin + performance.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  await vi.waitFor(() => expect(open.crowd.arrivals.size).toBe(listeners), soon)
   const cpuMs = usage(server).cpuMs - before.cpuMs
   const arrived = [...open.crowd.arrivals.values()]
-  const last = arrived.length < listeners ? Number.POSITIVE_INFINITY : Math.max(...arrived) - sent.beganAt
+  const lastMs = Math.max(...arrived) - sent.beganAt
   const took = [...open.crowd.arrivals].map(([index, at]) => Math.max(0, at - (sent.sentAt[index] ?? 0)))
   took.sort((a, b) => a - b)
   const at = (share: number) => Math.round(took[Math.floor((took.length - 1) * share)] ?? Number.NaN)
   process.stdout.write(
     `${listeners} over the ${open.transport}: all sent within ${Math.round(sent.lastSentMs)} ms and stored after ` +
       `${Math.round(sent.lastStoredMs)} ms; told after p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)} ms, all after ` +
-      `${Math.round(last)} ms${arrived.length < listeners ? ` (${listeners - arrived.length} never)` : ''}; ` +
+      `${Math.round(lastMs)} ms; ` +
       `${(open.residentKb / listeners).toFixed(1)} KiB a wait, ${(cpuMs / listeners).toFixed(2)} ms of processor time a message\n`,
   )
-  return last
+  return { lastMs, lastStoredMs: sent.lastStoredMs, cpuMs }
 }
 
 /** Returns a message as the bytes of its request. */
