@@ -34,6 +34,7 @@ const commands: Readonly<Record<string, Load>> = {
   key: async () => (await import('./commands/key/key.ts')).keyCommand,
   session: async () => (await import('./commands/session/session.ts')).sessionCommand,
   outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
+  hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   completion: async () => {
     const { completionCommand } = await import('./commands/completion.ts')

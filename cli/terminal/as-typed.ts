@@ -16,7 +16,7 @@ export interface Spelling {
 
 /** Words that group commands. The next word is part of the command's name. */
 export const groups: ReadonlySet<string> = new Set([
-  ...['task', 'transfer', 'key', 'session', 'outbox', 'admin', 'server'],
+  ...['task', 'transfer', 'key', 'session', 'outbox', 'hooks', 'admin', 'server'],
   ...['administrator', 'agent', 'credential', 'enrollment', 'environment', 'pairing', 'project'].map(
     (noun) => `admin ${noun}`,
   ),
