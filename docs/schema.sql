@@ -597,6 +597,8 @@ CREATE TABLE tasks (
   outcome_evidence TEXT,
   -- The final state of the task, null before. Lists select by it.
   ended TEXT CHECK (ended IS NULL OR ended = state),
+  -- Lifetime that the last claim asked for, if it did. The shorter one of both counts.
+  claim_own_ttl_seconds INTEGER,
   CHECK ((creator_kind = 'agent') = (creator_agent_id IS NOT NULL)),
   CHECK ((state IN ('claimed', 'cancel_requested')) = (claim_ends_at IS NOT NULL)),
   CHECK (attempts <= max_attempts)

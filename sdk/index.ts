@@ -129,7 +129,7 @@ export {
   type Question,
 } from './waiting/questions.ts'
 export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './waiting/task-ends.ts'
-export type { HeldTask, TaskListOptions } from './work/calls.ts'
+export type { ClaimOptions, HeldTask, TaskListOptions } from './work/calls.ts'
 export {
   type ClaimedTask,
   type StopReason,

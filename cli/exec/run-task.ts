@@ -35,17 +35,18 @@ export interface TaskEnd {
 }
 
 /** Grace period while the claim is not renewed: `graceMs`, but at most a third of the lease. */
-export const lostGraceMs = (graceMs: number, { claim_ttl_seconds }: Task): number =>
-  Math.min(graceMs, (claim_ttl_seconds * 1000) / 3)
+export const lostGraceMs = (graceMs: number, { leaseMs }: Pick<ClaimedTask, 'leaseMs'>): number =>
+  Math.min(graceMs, leaseMs / 3)
 
 export async function runTask(
   { shell, command, graceMs, environment, show, nowMs }: TaskCommand,
-  { task, signal, progress }: ClaimedTask,
+  claimed: ClaimedTask,
 ): Promise<TaskEnd> {
+  const { task, signal, progress } = claimed
   const child = shell.start(command, {
     stdout: 'pipe',
     environment: { ...environment, ...taskEnvironment(task) },
-    graceMs: lostGraceMs(graceMs, task),
+    graceMs: lostGraceMs(graceMs, claimed),
   })
   const output = new TaskOutput({ show, report: progress, nowMs })
   const decoder = new StringDecoder('utf8')
@@ -54,7 +55,7 @@ export async function runTask(
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${task.title}\n\n${task.instructions}\n`)
   const isLost = () => (signal.reason as WorkStoppedError).why === 'claim_lost'
-  const stop = stopper(child, () => (isLost() ? lostGraceMs(graceMs, task) : graceMs))
+  const stop = stopper(child, () => (isLost() ? lostGraceMs(graceMs, claimed) : graceMs))
   if (signal.aborted) stop.now()
   signal.addEventListener('abort', stop.now, { once: true })
   try {

@@ -43,12 +43,15 @@ export const single: ReadonlySet<string> = new Set([
 
 /** Returns the text with each command spelled so that it can be pasted. */
 export const asTyped = (text: string, spelling: Spelling): string =>
-  text.replace(/\bbridge ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})/g, (whole, words: string, at: number) => {
-    const path = pathOf(words.split(' '))
-    const asksForHelp = text.startsWith(' --help', at + whole.length)
-    if (path === undefined || asksForHelp) return whole
-    return `${spelling.byNpx === true ? 'npx ' : ''}bridge ${path}${optionOf(path, spelling)}${words.slice(path.length)}`
-  })
+  text.replace(
+    /\b((?:agent-)?bridge) ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})/g,
+    (whole, name: string, words: string, at: number) => {
+      const path = pathOf(words.split(' '))
+      const asksForHelp = text.startsWith(' --help', at + whole.length)
+      if (path === undefined || asksForHelp) return whole
+      return `${spelling.byNpx === true ? 'npx ' : ''}${name} ${path}${optionOf(path, spelling)}${words.slice(path.length)}`
+    },
+  )
 
 /**
  * Returns those words after `bridge` that name a command. Undefined means that none does, as in "a bridge of

@@ -67,11 +67,13 @@ const limitWords: Record<keyof typeof limits, string> = {
   taskTitleChars: 'characters of the title of a task, or of the label of evidence',
   taskInstructionsBytes: 'bytes of the instructions of a task',
   taskResultBytes: 'bytes of the result of a task',
+  taskResultInMessageBytes: 'bytes of a result that the message about a completed task repeats',
   taskReasonBytes: 'bytes of a reason: to fail, release, decline or cancel a task',
   taskNoteBytes: 'bytes of a note of progress',
   evidenceItems: 'items of evidence of one task',
   evidenceBytes: 'bytes of the value of an item of evidence',
   claimTtlSeconds: 'seconds of life of a claim, unless it is renewed',
+  workerClaimTtlSeconds: 'seconds of life of a claim of `task run`, which renews it',
   taskAttempts: 'claims of one task, before it fails',
   messageBudget:
     'messages of one sender in one peer conversation in the window below (project policy `message_budget`)',

@@ -82,11 +82,15 @@ export const limits = {
   taskTitleChars: 200,
   taskInstructionsBytes: 64 * 1024,
   taskResultBytes: 64 * 1024,
+  /** Part of a result that the message about a completed task repeats. */
+  taskResultInMessageBytes: 16 * 1024,
   taskReasonBytes: 2 * 1024,
   taskNoteBytes: 4 * 1024,
   evidenceItems: 32,
   evidenceBytes: 4 * 1024,
   claimTtlSeconds: { min: 30, max: 3600, default: 1800 },
+  /** Lifetime of the claims of a worker, which renews them. Short, so that another worker soon replaces a dead one. */
+  workerClaimTtlSeconds: 300,
   taskAttempts: { min: 1, max: 20, default: 3 },
 
   messageBudget: 60,

@@ -25,7 +25,7 @@ import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { type EndedTask, type TaskWaitOptions, waitForTask } from '../waiting/task-ends.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { Watch } from '../waiting/watch.ts'
-import type { HeldTask, TaskCalls, TaskListOptions } from '../work/calls.ts'
+import type { ClaimOptions, HeldTask, TaskCalls, TaskListOptions } from '../work/calls.ts'
 import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
 import { type Call, everyItem, given, type PageOptions } from './call.ts'
 
@@ -149,8 +149,9 @@ export class Tasks implements TaskCalls {
    * not_permitted for any
    *   agent but the assignee; project_paused; pairing_disabled.
    */
-  claim(id: string, options: KeyedOptions = {}): Promise<Task> {
-    return this.#call(entries.claim, { params: { id }, body: {} }, options)
+  claim(id: string, { claimTtlSeconds, ...options }: ClaimOptions = {}): Promise<Task> {
+    const body = given({ claim_ttl_seconds: claimTtlSeconds })
+    return this.#call(entries.claim, { params: { id }, body }, options)
   }
 
   /** Returns the task if this session holds its claim, otherwise undefined. @throws not_found */

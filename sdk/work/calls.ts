@@ -22,11 +22,17 @@ export interface TaskListOptions extends PageOptions, CallOptions {
   readonly waitSeconds?: number | undefined
 }
 
+/** Options of a claim. */
+export interface ClaimOptions extends KeyedOptions {
+  /** Lifetime of this claim and of each renewal, if shorter than the task's. 30 to 3600. */
+  readonly claimTtlSeconds?: number | undefined
+}
+
 /** Methods of `bridge.tasks` with the same names. */
 export interface TaskCalls {
   list(options: TaskListOptions): Promise<TaskList>
   get(id: string, options: CallOptions): Promise<Task>
-  claim(id: string, options: KeyedOptions): Promise<Task>
+  claim(id: string, options: ClaimOptions): Promise<Task>
   renew(held: HeldTask, options: KeyedOptions): Promise<Task>
   progress(
     held: HeldTask,

@@ -33,6 +33,10 @@ const noPlaceMs = 5_000
 const settledMs = 50
 const awayMs = 1_000
 
+/** Returns the lifetime of a worker's claim. The node uses the shorter one of the worker's and the task's. */
+export const leaseMsOf = ({ claim_ttl_seconds }: Pick<Task, 'claim_ttl_seconds'>): number =>
+  Math.min(claim_ttl_seconds, limits.workerClaimTtlSeconds) * 1000
+
 export class Lease {
   readonly #parts: LeaseParts
   readonly #task: Task
@@ -76,7 +80,7 @@ export class Lease {
   }
 
   get #leaseMs(): number {
-    return this.#task.claim_ttl_seconds * 1000
+    return leaseMsOf(this.#task)
   }
 
   async #renewing(): Promise<void> {

@@ -53,6 +53,8 @@ export interface WorkProgress {
 /** Claimed task that a handler works on. */
 export interface ClaimedTask {
   readonly task: Task
+  /** Lifetime of the claim in milliseconds. The worker renews it. */
+  readonly leaseMs: number
   /** Aborted with a {@link WorkStoppedError} when the work has to stop. */
   readonly signal: AbortSignal
   /** Reports progress. It never throws: a failed report is dropped, since the next one replaces it. */

@@ -20,7 +20,7 @@ import { backoff, pauses } from '../transport/retry.ts'
 import { isTemporary } from '../transport/temporary.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { TaskCalls } from './calls.ts'
-import { Lease } from './lease.ts'
+import { Lease, leaseMsOf } from './lease.ts'
 import {
   TaskFailedError,
   type TaskHandler,
@@ -161,7 +161,8 @@ export class Worker {
     const { direct, random, monotonicMs } = this.#parts
     const idempotencyKey = freshKey(random)
     const askedMs = monotonicMs()
-    return { task: await direct.claim(id, { idempotencyKey }), askedMs }
+    const claimTtlSeconds = limits.workerClaimTtlSeconds
+    return { task: await direct.claim(id, { idempotencyKey, claimTtlSeconds }), askedMs }
   }
 
   async #perform({ task, askedMs }: Claimed): Promise<void> {
@@ -198,7 +199,12 @@ export class Worker {
       })
     }
     try {
-      const { result, evidence } = await this.#handler({ task, signal: lease.signal, progress })
+      const { result, evidence } = await this.#handler({
+        task,
+        leaseMs: leaseMsOf(task),
+        signal: lease.signal,
+        progress,
+      })
       if (lease.why === 'claim_lost') return undefined
       return (idempotencyKey) => tasks.complete(task, { result, evidence }, { idempotencyKey })
     } catch (error) {
@@ -222,7 +228,7 @@ export class Worker {
     if (report === undefined) return this.#tell({ type: 'lost', task })
     const { random, monotonicMs, sleep } = this.#parts
     const key = freshKey(random)
-    const untilMs = monotonicMs() + task.claim_ttl_seconds * 1000
+    const untilMs = monotonicMs() + leaseMsOf(task)
     for (let attempt = 1; ; attempt += 1) {
       try {
         return this.#tell({ type: 'ended', task: await report(key) })

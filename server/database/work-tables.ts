@@ -33,6 +33,8 @@ export interface TaskRow {
   max_attempts: number
   /** Lifetime of a claim without a renewal. */
   claim_ttl_seconds: number
+  /** Lifetime that the last claim asked for, if it did. The shorter one of both counts. */
+  claim_own_ttl_seconds: number | null
   /** The date that the creator requested. The node does nothing when it passes. */
   due_at: string | null
   /** Number of the last claim, 0 before the first. A request of an earlier claim is refused. */

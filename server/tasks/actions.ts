@@ -7,6 +7,7 @@
  * Spec §3, §4.2; contract §2 "Order", §8.
  */
 import type {
+  TaskClaimInput,
   TaskCompleteInput,
   TaskFailInput,
   TaskHolder,
@@ -26,7 +27,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { requireProjectActive } from '../projects/rules.ts'
 import { cancelling } from './cancelling.ts'
 import { type Change, reconcile, recordChange, recordTask } from './changes.ts'
-import { notify } from './notices.ts'
+import { notify, resultInMessage } from './notices.ts'
 import { causes, decide, requireClaim, type TaskEvent, type TaskState } from './rules.ts'
 import * as store from './store.ts'
 import { claimOf, toTask } from './views.ts'
@@ -84,8 +85,8 @@ export interface Moment {
   readonly next: TaskState
   readonly agent: Admitted
   readonly nowIso: string
-  /** When a claim that is taken or renewed now expires, in steady time. */
-  readonly claimEnd: string
+  /** Returns when a claim that is taken or renewed now expires, in steady time. */
+  readonly endIn: (seconds: number) => string
 }
 
 function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Answer> {
@@ -98,7 +99,7 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
         next,
         agent,
         nowIso: tx.nowIso,
-        claimEnd: tx.endIn(task.claim_ttl_seconds),
+        endIn: (seconds) => tx.endIn(seconds),
       })
       return toTask(
         await recordChange(context, tx, task, { ...what, actor: agentActor(agent) }),
@@ -168,21 +169,26 @@ const claimEnded = (state: TaskState, how: 'finished' | 'released') => ({
   claim_end: how,
 })
 
-export const claimTask: Mutating<unknown> = (context, caller, id, _, keyed) =>
+/** Returns the lifetime of a claim in seconds. A claim may only shorten that of its task. */
+const lifetimeOf = (task: TaskRow, own: number | null | undefined): number =>
+  Math.min(task.claim_ttl_seconds, own ?? task.claim_ttl_seconds)
+
+export const claimTask: Mutating<TaskClaimInput> = (context, caller, id, input, keyed) =>
   mutate(context, caller, {
     id,
     event: 'claim',
     keyed,
-    what: ({ task, next, agent, nowIso, claimEnd }) => ({
+    what: ({ task, next, agent, nowIso, endIn }) => ({
       kind: 'task.claimed',
       change: {
         state: next,
+        claim_own_ttl_seconds: input.claim_ttl_seconds ?? null,
         attempts: task.attempts + 1,
         claim_generation: task.claim_generation + 1,
         claim_session_id: agent.session.id,
         claim_session_generation: agent.session.generation,
         claimed_at: nowIso,
-        claim_ends_at: claimEnd,
+        claim_ends_at: endIn(lifetimeOf(task, input.claim_ttl_seconds)),
         claim_end: null,
       },
       notices: [
@@ -200,9 +206,9 @@ export const renewTask: Mutating<TaskHolder> = (context, caller, id, holder, key
     event: 'renew',
     keyed,
     holder,
-    what: ({ next, claimEnd }) => ({
+    what: ({ task, next, endIn }) => ({
       kind: 'task.renewed',
-      change: { state: next, claim_ends_at: claimEnd },
+      change: { state: next, claim_ends_at: endIn(lifetimeOf(task, task.claim_own_ttl_seconds)) },
       notices: [],
     }),
   })
@@ -241,7 +247,9 @@ export const completeTask: Mutating<TaskCompleteInput> = (context, caller, id, i
         outcome_evidence: JSON.stringify(input.evidence),
         outcome_at: nowIso,
       },
-      notices: [{ to: 'creator', what: `completed by ${agent.agent_name}` }],
+      notices: [
+        { to: 'creator', what: `completed by ${agent.agent_name}`, more: resultInMessage(input.result) },
+      ],
     }),
   })
 

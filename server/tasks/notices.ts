@@ -8,6 +8,7 @@
  *
  * Contract §8, §10.
  */
+import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
@@ -58,4 +59,14 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
 }
 
 const textOf = (task: TaskRow, { what, more }: Notice): string =>
-  [`${what}: ${task.title}`, ...(more ? [more] : []), `bridge task show ${task.id}`].join('\n')
+  [`${what}: ${task.title}`, ...(more ? [more] : []), `agent-bridge task show ${task.id}`].join('\n')
+
+/** Returns a result as the message to the creator repeats it: whole, or its first part and its size. */
+export function resultInMessage(result: string): string {
+  const bytes = Buffer.from(result)
+  const limit = limits.taskResultInMessageBytes
+  if (bytes.length <= limit) return result
+  // In streaming mode the decoder leaves out a character that the limit cuts.
+  const part = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
+  return `${part}\n(the first part of a result of ${bytes.length} bytes)`
+}

@@ -52,6 +52,7 @@ const initialValues = {
   state: 'open',
   attempts: 0,
   claim_generation: 0,
+  claim_own_ttl_seconds: null,
   claim_session_id: null,
   claim_session_generation: null,
   claimed_at: null,

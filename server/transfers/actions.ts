@@ -206,11 +206,7 @@ export const acceptTransfer = (context: Context, caller: AgentCaller, id: string
   mutate(context, caller, {
     id,
     event: 'accept',
-    what: ({ agent }) => ({
-      kind: 'transfer.accepted',
-      change: {},
-      notices: [{ to: 'sender', what: `accepted by ${agent.agent_name}` }],
-    }),
+    what: () => ({ kind: 'transfer.accepted', change: {}, notices: [] }),
   })
 
 /** Builds one of the three actions that end a transfer without its file. */

@@ -34,6 +34,9 @@ export async function recordChange(
   if (ends && transfer.mode === 'package') tx.afterCommit(() => void removePackage(context, transfer.id))
   for (const notice of entry.notices) await notify(context, tx, changed, notice)
   await recordTransfer(tx, changed, entry)
+  // Wakes both sides, because each may wait for this change and only some changes send a notice.
+  for (const side of [changed.sender_agent_id, changed.recipient_agent_id])
+    tx.afterCommit(() => context.wakeups.notify(side))
   return changed
 }
 

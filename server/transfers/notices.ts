@@ -63,5 +63,5 @@ const textOf = (transfer: TransferRow, { what, more, next = 'show' }: Notice): s
   [
     `${what}: ${transfer.filename} (${transfer.size} bytes)`,
     ...(more ? [more] : []),
-    `bridge transfer ${next} ${transfer.id}`,
+    `agent-bridge transfer ${next} ${transfer.id}`,
   ].join('\n')

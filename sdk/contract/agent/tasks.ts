@@ -11,7 +11,6 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
 import {
-  Empty,
   IdParams,
   Line,
   Name,
@@ -189,6 +188,20 @@ const evidenceOf = (minItems: number) =>
 export const TaskHolder = Held('TaskHolder', {})
 export type TaskHolder = Static<typeof TaskHolder>
 
+export const TaskClaimInput = named(
+  'TaskClaimInput',
+  Strict({
+    claim_ttl_seconds: Type.Optional(
+      Type.Integer({
+        minimum: claimTtlSeconds.min,
+        maximum: claimTtlSeconds.max,
+        description: "Lifetime of this claim and of each renewal, if shorter than the task's.",
+      }),
+    ),
+  }),
+)
+export type TaskClaimInput = Static<typeof TaskClaimInput>
+
 export const TaskProgressInput = Held('TaskProgressInput', {
   note: Type.Optional(Text(limits.taskNoteBytes, 1)),
   percent: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
@@ -297,7 +310,7 @@ export const tasks = {
     id: 'tasks.claim',
     path: '/api/v1/tasks/{id}/claim',
     summary: 'Claim an open task, as its assignee. The claim expires unless it is renewed.',
-    body: Empty,
+    body: TaskClaimInput,
     errors: [
       'not_found',
       'not_permitted',
@@ -313,8 +326,7 @@ export const tasks = {
     ...mutated,
     id: 'tasks.renew',
     path: '/api/v1/tasks/{id}/renew',
-    summary:
-      'Extend the claim by another `claim_ttl_seconds`. The answer shows whether cancellation was requested.',
+    summary: 'Extend the claim by its lifetime again. The answer shows whether cancellation was requested.',
     body: TaskHolder,
     errors: ['not_found', 'not_permitted', 'state_conflict', 'claim_lost', 'idempotency_conflict'],
   }),

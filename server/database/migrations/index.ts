@@ -27,6 +27,7 @@ import { sql as m019 } from './019_idempotency.ts'
 import { sql as m020 } from './020_telemetry.ts'
 import { sql as m021 } from './021_audit.ts'
 import { sql as m022 } from './022_recipient_keys.ts'
+import { sql as m023 } from './023_claim_lifetime.ts'
 
 export interface Migration {
   readonly number: number
@@ -57,6 +58,7 @@ export const migrations: readonly Migration[] = [
   { number: 20, name: 'telemetry', sql: m020 },
   { number: 21, name: 'audit', sql: m021 },
   { number: 22, name: 'recipient_keys', sql: m022 },
+  { number: 23, name: 'claim_lifetime', sql: m023 },
 ]
 
 /** The server is ready only if the database records these migrations. */

@@ -180,7 +180,7 @@ export async function finalizePackage(
         kind: 'transfer.uploaded',
         actor: agentActor(agent),
         change: { stored_at: tx.nowIso, stored_parts: partsOf(now).length },
-        notices: [{ to: 'recipient', what: 'the package is uploaded', next: 'receive' }],
+        notices: [],
       })
     })
     return verified

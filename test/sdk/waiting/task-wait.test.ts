@@ -84,8 +84,8 @@ test('other mail, and messages of other tasks, are left unchanged', async () => 
   // The type depends on the state.
   expect(result.state === 'completed' && result.outcome.result).toBe('42')
   expect((await unacknowledged(ada)).map((body) => body.split('\n').at(-1))).toEqual([
-    `bridge task show ${other.id}`,
-    `bridge task show ${other.id}`,
+    `agent-bridge task show ${other.id}`,
+    `agent-bridge task show ${other.id}`,
     'hello',
   ])
 })

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Task, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import {
@@ -78,6 +79,40 @@ test("a task goes from creation to evidence, and each side is notified of the ot
   expect(await toldOf(ada, made.id)).toEqual(['claimed by ben, attempt 1 of 3', 'completed by ben'])
 })
 
+test('the message about a completed task has its result, of a long one the first part', async () => {
+  const { ada, ben } = bridge
+  const limit = limits.taskResultInMessageBytes
+  // The limit cuts the last letter, which has two bytes.
+  const long = `${'r'.repeat(limit - 1)}é and more`
+  for (const [result, told] of [
+    ['90', '90'],
+    [long, `${'r'.repeat(limit - 1)}\n(the first part of a result of ${Buffer.byteLength(long)} bytes)`],
+  ]) {
+    const { id } = await createTask(ada, ben)
+    const held = heldBy(await act(ben, id, 'claim'))
+    await act(ben, id, 'complete', { ...held, result, evidence })
+    const { messages } = await ada.inbox()
+    const [, ...lines] = messages.at(-1)?.body.split('\n') ?? []
+    expect(lines.join('\n')).toBe(`${told}\nagent-bridge task show ${id}`)
+    await ada.acknowledge(...messages.map((message) => message.id))
+  }
+})
+
+test('a claim may be shorter than its task allows, not longer, and each renewal keeps its length', async () => {
+  const { ada, ben } = bridge
+  const lifetimeOf = ({ claim }: Task) =>
+    Math.round((Date.parse(claim?.expires_at ?? '') - Date.parse(claim?.claimed_at ?? '')) / 1000)
+  const { id } = await createTask(ada, ben, { claim_ttl_seconds: 600 })
+  expect(codeOf(await ask(ben, id, 'claim', { claim_ttl_seconds: 29 }))).toBe('invalid_request')
+  const taken = await act(ben, id, 'claim', { claim_ttl_seconds: 60 })
+  expect(lifetimeOf(taken)).toBe(60)
+  bridge.clock.advance(50)
+  expect(lifetimeOf(await act(ben, id, 'renew', heldBy(taken)))).toBe(110)
+  bridge.clock.advance(61)
+  const again = await act(ben, id, 'claim', { claim_ttl_seconds: 3600 })
+  expect([again.attempts, lifetimeOf(again)]).toEqual([2, 600])
+})
+
 test('the message of a task comes from the service and names the task, and no agent can send one', async () => {
   const { ada, ben } = bridge
   const made = await createTask(ada, ben)
@@ -149,7 +184,7 @@ test('a holder is asked to stop, learns it by its renewals, and confirms; a seco
   expect((await act(ben, id, 'stopped', held)).cancellation).toEqual(stopped.cancellation)
   expect(await toldOf(ben, id)).toEqual([
     'new task from ada',
-    'ada asks to stop; confirm with bridge task stopped',
+    'ada asks to stop; confirm with agent-bridge task stopped',
   ])
   expect(await toldOf(ada, id)).toEqual(['claimed by ben, attempt 1 of 3', 'cancelled, ben has stopped'])
 })

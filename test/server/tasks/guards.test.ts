@@ -252,7 +252,7 @@ test.each(transports)('every change of a task is reported to the other side over
     `new task from ${by}: withdrawn`,
     `cancelled by ${by}: withdrawn`,
     `new task from ${by}: stopped`,
-    `${by} asks to stop; confirm with bridge task stopped: stopped`,
+    `${by} asks to stop; confirm with agent-bridge task stopped: stopped`,
     `new task from ${by}: steered`,
     'cancelled by olu: steered',
     `new task from ${by}: expired`,

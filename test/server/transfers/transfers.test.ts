@@ -26,12 +26,17 @@ const given = (fields: object = {}) => ({ from: ada, to: ben, bytes, fields })
 const direct = () => offer(given({ mode: 'direct' }))
 const receiptOf = ({ size, sha256 }: Transfer) => ({ size, sha256 })
 
-async function newest(by: TestAgent) {
+async function unacknowledged(by: TestAgent) {
   const { messages } = await by.ok<{
     messages: { type: string; body: string; sender: { kind: string }; transfer_id: string }[]
   }>({ target: '/api/v1/inbox/messages?limit=100' })
-  return messages.at(-1)
+  return messages
 }
+
+const newest = async (by: TestAgent) => (await unacknowledged(by)).at(-1)
+
+const bodiesOf = async (by: TestAgent, id: string) =>
+  (await unacknowledged(by)).filter(({ transfer_id }) => transfer_id === id).map(({ body }) => body)
 
 describe('an offer', () => {
   test('is announced to its recipient by the service, with the command that accepts it', async () => {
@@ -40,17 +45,23 @@ describe('an offer', () => {
       type: 'transfer',
       sender: { kind: 'system' },
       transfer_id: id,
-      body: `ada offers a file: report.pdf (3000 bytes)\nbridge transfer receive ${id}`,
+      body: `ada offers a file: report.pdf (3000 bytes)\nagent-bridge transfer receive ${id}`,
     })
   })
 
-  test("becomes verified by the recipient's receipt, and the sender is notified of each step", async () => {
-    const { id } = await direct()
+  test('becomes verified by the receipt, and each side gets one message', async () => {
+    const made = await offer(given())
+    const { id } = made
     expect(told(await act(ben, id, 'accept'))).toEqual([200, undefined])
-    expect((await newest(ada))?.body).toContain('accepted by ben')
+    await upload(ada, made, bytes)
     const receipt = receiptOf(await look(ben, id))
     expect((await act(ben, id, 'receipt', receipt)).json).toMatchObject({ state: 'verified', receipt })
-    expect((await newest(ada))?.body).toContain('received and verified by ben')
+    expect(await bodiesOf(ben, id)).toEqual([
+      `ada offers a file: report.pdf (3000 bytes)\nagent-bridge transfer receive ${id}`,
+    ])
+    expect(await bodiesOf(ada, id)).toEqual([
+      `received and verified by ben: report.pdf (3000 bytes)\nagent-bridge transfer show ${id}`,
+    ])
   })
 
   test('that gets the same answer twice changes once', async () => {
