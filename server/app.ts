@@ -6,7 +6,7 @@ import { acknowledgementRoutes } from './acknowledgements/routes.ts'
 import { administratorOwnerRoutes } from './administrators/owner-routes.ts'
 import { agentOwnerRoutes } from './agents/owner-routes.ts'
 import { ApiError } from './api-error.ts'
-import { auditOwnerRoutes } from './audit/owner-routes.ts'
+import { auditOwnerRoutes } from './audit-reading/owner-routes.ts'
 import { bootstrapRoutes } from './bootstrap/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
@@ -15,7 +15,6 @@ import { enrollmentOwnerRoutes, enrollmentRoutes } from './enrollments/routes.ts
 import { environmentOwnerRoutes } from './environments/owner-routes.ts'
 import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
-import type { Certificate } from './host/listening/certificate.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
 import { closeWithAnswer, statusOnly } from './http/close-connection.ts'
@@ -23,15 +22,17 @@ import { useUnsentBound } from './http/connection-bounds.ts'
 import { refuseTarget, useErrorHandler } from './http/errors.ts'
 import { useFraming } from './http/framing.ts'
 import { createListener, maxHeaderBytes } from './http/listener.ts'
+import { logEnding, loggerOptions, requestLogger } from './http/log.ts'
 import { useOpenapi } from './http/openapi.ts'
 import { useEndings } from './http/outcomes.ts'
 import { useRawBodies } from './http/raw-body.ts'
 import { requestIds } from './http/request-ids.ts'
 import { type AnswerHeaders, useResponseHeaders } from './http/responses.ts'
 import { useContractValidation } from './http/validation.ts'
+import { settleIdentity } from './identity/agent.ts'
 import { inboxRoutes } from './inbox/routes.ts'
 import { socketRoute } from './inbox/socket.ts'
-import { logEnding, loggerOptions, requestLogger } from './log.ts'
+import type { Certificate } from './listening/certificate.ts'
 import type { LogStream } from './log-stream.ts'
 import { messageOwnerRoutes } from './messages/owner-routes.ts'
 import { messageRoutes } from './messages/routes.ts'
@@ -42,7 +43,7 @@ import { peerRoutes } from './peers/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
 import { retryAfterMs } from './retry-after.ts'
-import { sessionOwnerRoutes, sessionRoutes } from './sessions/routes.ts'
+import { sessionRoutes } from './sessions/routes.ts'
 import { snapshotOwnerRoutes } from './snapshots/owner-routes.ts'
 import { taskOwnerRoutes } from './tasks/owner-routes.ts'
 import { taskRoutes } from './tasks/routes.ts'
@@ -112,7 +113,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useAnswerDeadline(app, () => context.monotonicMs())
   useUnsentBound(app)
   useFraming(app)
-  useErrorHandler(app)
+  useErrorHandler(app, settleIdentity)
   app.addHook('onRequest', (request, _reply, done) => {
     // The health endpoints still answer while the server stops, because supervisors poll them then.
     if (context.stopping.aborted && !isHealthCheck(request.url)) {
@@ -149,7 +150,6 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     pairingOwnerRoutes(api, context)
     enrollmentOwnerRoutes(api, context)
     credentialOwnerRoutes(api, context)
-    sessionOwnerRoutes(api, context)
     recipientKeyOwnerRoutes(api, context)
     messageOwnerRoutes(api, context)
     transferOwnerRoutes(api, context)

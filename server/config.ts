@@ -17,7 +17,7 @@ import {
   requireSafe,
   tlsFilesOf,
   trustedProxiesOf,
-} from './host/listening/exposure.ts'
+} from './listening/exposure.ts'
 import type { MetricsAddress } from './metrics/listener.ts'
 
 export interface Setting {

@@ -11,7 +11,6 @@ export { ConfigError } from './config-error.ts'
 export { DataFolderLockedError } from './database/lock.ts'
 export { type BackupReport, backUp } from './host/backups/backup.ts'
 export type { RestoreReport } from './host/backups/restore.ts'
-export { AlreadyInitialisedError, NotInitialisedError } from './host/data-folder.ts'
 export { examine } from './host/doctor.ts'
 export {
   type Initialised,
@@ -25,3 +24,4 @@ export {
   rotateKey,
 } from './host/init.ts'
 export { type RunningServer, startServer } from './server.ts'
+export { AlreadyInitialisedError, NotInitialisedError } from './storage/data-folder.ts'

@@ -22,7 +22,7 @@ import { proveRequestBody, proveRequestHead, statedHash } from './identity/agent
 import type { AgentCaller, CallerOf } from './identity/callers.ts'
 import { proveOwner } from './identity/owner.ts'
 import { requireIdempotencyKey } from './identity/raw-headers.ts'
-import { proveTelemetry } from './telemetry/token.ts'
+import { proveTelemetry } from './identity/telemetry.ts'
 
 export interface Call<E extends EndpointSpec> {
   readonly params: ParamsOf<E>

@@ -16,28 +16,24 @@ import { type NodeDatabase, openNodeDatabase } from './database/database.ts'
 import { lockDataFolder } from './database/lock.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
 import { finishReplacement } from './host/backups/replacing.ts'
-import { addressPath } from './host/data-folder.ts'
-import { isEnvelopeKey } from './host/envelope/keys.ts'
 import type { Address } from './host/init.ts'
-import {
-  type Renewal,
-  readCertificate,
-  warnOfExpiry,
-  watchCertificate,
-} from './host/listening/certificate.ts'
-import { localHost, type TlsFiles, urlOf } from './host/listening/exposure.ts'
-import { openStorage } from './host/storage/storage.ts'
 import { answerHeadersFor } from './http/responses.ts'
 import { useSocket } from './inbox/upgrade.ts'
-import { startClaimReconciling } from './maintenance/claims.ts'
+import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
+import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
 import { startMaintenance } from './maintenance/schedule.ts'
+import { jobsOf } from './maintenance-jobs.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
-import { observe } from './metrics/observed.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
+import { observe } from './observe.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { startRemovals } from './projects/removal.ts'
+import { addressPath } from './storage/data-folder.ts'
+import { isEnvelopeKey } from './storage/envelope-keys.ts'
+import { openStorage } from './storage/storage.ts'
+import { startClaimReconciling } from './tasks/expired-claims.ts'
 import { startTransferUpkeep } from './transfers/upkeep.ts'
 
 export interface RunningServer {
@@ -198,7 +194,7 @@ async function running({
     startNoncePurge(context, store.nonces),
     startRemovals(context),
     startTransferUpkeep(context),
-    startMaintenance(context, store.nonces),
+    startMaintenance(context, jobsOf(store.nonces)),
     startClaimReconciling(context),
     context.storage.watch(store.writer.unusedBytes),
   ]

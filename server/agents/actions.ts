@@ -15,7 +15,6 @@ import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import { renderInstructions } from '../bootstrap/instructions.ts'
 import type { Context } from '../context.ts'
-import { findUnrevoked } from '../credentials/store.ts'
 import { toPage } from '../database/page.ts'
 import type { ProjectRow } from '../database/tables.ts'
 import { findEnvironment } from '../environments/store.ts'
@@ -138,7 +137,7 @@ export function renameAgent(
       subject: { type: 'agent', id: agent.id },
       details: { from: agent.name, to: name },
     })
-    const credentials = await findUnrevoked(tx.db, agent.id)
+    const credentials = await store.listUnrevoked(tx.db, agent.id)
     tx.afterCommit(() => {
       for (const { id } of credentials) context.identities.forget(id)
     })

@@ -3,8 +3,9 @@ import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
 import * as actions from './actions.ts'
+import { issueTakeover } from './takeovers.ts'
 
-const { agents } = contract.owner
+const { agents, takeovers } = contract.owner
 
 export function agentOwnerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, agents.create, ({ caller, params, body }) =>
@@ -25,5 +26,8 @@ export function agentOwnerRoutes(app: FastifyInstance, context: Context): void {
   )
   route(app, context, agents.instructions, ({ caller, params }) =>
     actions.previewInstructions(context, caller, params),
+  )
+  route(app, context, takeovers.issue, ({ caller, params, body }) =>
+    issueTakeover(context, caller, params, body),
   )
 }

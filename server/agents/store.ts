@@ -103,6 +103,16 @@ export async function insertAgent(
   return id
 }
 
+/** Returns the agent's credentials that are not revoked. */
+export async function listUnrevoked(db: Db, agentId: string): Promise<{ id: string }[]> {
+  return db
+    .selectFrom('credentials')
+    .select('id')
+    .where('agent_id', '=', agentId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
 export async function updateAgentState(tx: Tx, id: string, state: AgentRow['state']): Promise<void> {
   await tx.db.updateTable('agents').set({ state }).where('id', '=', id).execute()
 }

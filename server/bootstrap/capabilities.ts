@@ -9,7 +9,7 @@
  */
 import type { Bootstrap } from '../../sdk/contract/agent/bootstrap.ts'
 import type { Context } from '../context.ts'
-import { isEnvelopeKey } from '../host/envelope/keys.ts'
+import { isEnvelopeKey } from '../storage/envelope-keys.ts'
 
 export type Capabilities = Bootstrap['capabilities']
 

@@ -8,8 +8,8 @@ import type { Tx } from '../database/tx.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../idempotency.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { findPairing } from '../pairings/store.ts'
 import { requireProjectActive } from '../projects/rules.ts'
+import { findPairing, pairOf } from './pairs.ts'
 import { requirePeerEnabled, requireReadable } from './rules.ts'
 import * as store from './store.ts'
 
@@ -48,8 +48,7 @@ export async function conversationWithPeer(tx: Tx, agent: Admitted, peerId: stri
   if (pairing.enabled === 0) throw new ApiError('pairing_disabled')
   requirePeerEnabled(pairing.peer_state === 'enabled')
   if (pairing.conversation_id !== null) return pairing.conversation_id
-  const [agent_a, agent_b] = store.ordered(agent.agent_id, peerId)
-  return create(tx, agent, { kind: 'peer', agent_a, agent_b })
+  return create(tx, agent, { kind: 'peer', ...pairOf(agent.agent_id, peerId) })
 }
 
 async function openWithOwner(tx: Tx, agent: Admitted): Promise<Conversation> {

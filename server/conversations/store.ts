@@ -9,6 +9,7 @@ import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.t
 import { prepared } from '../database/prepared.ts'
 import type { ConversationRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { pairOf } from './pairs.ts'
 
 type NamedRow = ConversationRow & { name_a: string; name_b: string | null }
 
@@ -81,17 +82,12 @@ export async function findForAgent(
   }
 }
 
-/** The pair with the smaller id first, as the table stores it. */
-export const ordered = (one: string, other: string): [string, string] =>
-  one < other ? [one, other] : [other, one]
-
 const ofPair = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
   withNames(db).where(isPeers).where('agent_a', '=', p('agent_a')).where('agent_b', '=', p('agent_b')),
 )
 
 export function findPeerConversation(db: Db, one: string, other: string): Promise<NamedRow | undefined> {
-  const [agent_a, agent_b] = ordered(one, other)
-  return ofPair.first(db, { agent_a, agent_b })
+  return ofPair.first(db, pairOf(one, other))
 }
 
 const withOwner = prepared<{ agent_a: string }>()((db, p) =>

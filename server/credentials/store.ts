@@ -42,15 +42,6 @@ export async function findCredential(
     .executeTakeFirst()
 }
 
-export async function findUnrevoked(db: Db, agentId: string): Promise<{ id: string }[]> {
-  return db
-    .selectFrom('credentials')
-    .select('id')
-    .where('agent_id', '=', agentId)
-    .where('revoked_at', 'is', null)
-    .execute()
-}
-
 export async function markRevoked(tx: Tx, id: string): Promise<void> {
   await tx.db.updateTable('credentials').set({ revoked_at: tx.nowIso }).where('id', '=', id).execute()
 }

@@ -8,7 +8,7 @@
  */
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
-import { databasePath, NotInitialisedError, readServerId, requireNoRestore } from '../host/data-folder.ts'
+import { databasePath, NotInitialisedError, readServerId, requireNoRestore } from '../storage/data-folder.ts'
 import { createIds, greatestId } from './ids.ts'
 import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'

@@ -4,8 +4,9 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
-import type { Context } from '../context.ts'
 import { hasLeft, onLeaving } from '../http/client-left.ts'
+import type { Streams } from './streams.ts'
+import type { Wakeups } from './wakeups.ts'
 
 export interface NoticeWait {
   hasEnded(): boolean
@@ -17,7 +18,14 @@ export interface NoticeWait {
   close(): void
 }
 
-export function openNoticeWait(context: Context, agentId: string, request: FastifyRequest): NoticeWait {
+/** The services of the server that a wait needs. */
+export interface WaitServices {
+  readonly stopping: AbortSignal
+  readonly wakeups: Pick<Wakeups, 'subscribe'>
+  readonly streams: Pick<Streams, 'add'>
+}
+
+export function openNoticeWait(context: WaitServices, agentId: string, request: FastifyRequest): NoticeWait {
   let noticed = false
   let ended = context.stopping.aborted || hasLeft(request)
   let wake: (() => void) | undefined

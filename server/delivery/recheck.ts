@@ -4,10 +4,26 @@
  *
  * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. Contract §6.
  */
+import type { FastifyBaseLogger } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
-import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
+import type { Reader } from '../database/reader.ts'
+import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Db } from '../database/tables.ts'
+import type { Writer } from '../database/writer.ts'
+import type { Presence } from './presence.ts'
+import type { Wakeups } from './wakeups.ts'
+
+/** The services of the server that the recheck needs. */
+export interface RecheckServices {
+  readonly clock: () => Date
+  readonly steady: SteadyClock
+  readonly read: Reader['read']
+  readonly write: Writer['write']
+  readonly presence: Presence
+  readonly wakeups: Wakeups
+  readonly log: Pick<FastifyBaseLogger, 'error'>
+}
 
 const everyMs = 1000
 const batchRows = 1000
@@ -24,7 +40,7 @@ const storedSince = prepared<{ id: string }>()((db, p) =>
 )
 
 /** Runs until the returned function is called. */
-export function startRecheck(context: Context): () => void {
+export function startRecheck(context: RecheckServices): () => void {
   const beganIso = new Date(context.steady.now().getTime() - recentMs).toISOString()
   let last: string | undefined
   return repeat(context, everyMs, async () => {
@@ -71,7 +87,7 @@ const batch = 500
  * Backstop for lost access: every two seconds, on all transports, in batches too small to delay requests. The
  * affected agents are notified, and their next read is refused by admission with the reason.
  */
-export function startAccessRecheck(context: Context): () => void {
+export function startAccessRecheck(context: RecheckServices): () => void {
   return repeat(context, limits.recheckSeconds * 1000, async () => {
     const sessions = context.presence.occupiedSessions()
     for (let start = 0; start < sessions.length; start += batch) {
@@ -87,7 +103,7 @@ export function startAccessRecheck(context: Context): () => void {
  * An open wait, upload or download proves contact. The node stores this once per minute, so that the session
  * is alive after a restart too.
  */
-async function renewContact(context: Context): Promise<void> {
+async function renewContact(context: RecheckServices): Promise<void> {
   const overdue = context.presence.overdueRenewals(context.steady.now())
   for (let start = 0; start < overdue.length; start += batch) {
     const some = overdue.slice(start, start + batch)
@@ -102,7 +118,7 @@ async function renewContact(context: Context): Promise<void> {
   }
 }
 
-function repeat(context: Context, everyMs: number, check: () => Promise<void>): () => void {
+function repeat(context: RecheckServices, everyMs: number, check: () => Promise<void>): () => void {
   let busy = false
   const timer = setInterval(() => {
     if (busy) return

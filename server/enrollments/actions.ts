@@ -10,12 +10,12 @@ import type {
   EnrollmentStatus,
 } from '../../sdk/contract/owner/enrollments.ts'
 import { fingerprint } from '../../sdk/signing/keys.ts'
-import { getAgent } from '../agents/store.ts'
+import { getAgent, listUnrevoked } from '../agents/store.ts'
 import { ApiError } from '../api-error.ts'
 import { type Actor, ownerActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { revoke } from '../credentials/actions.ts'
-import { findCredential, findUnrevoked, insertCredential } from '../credentials/store.ts'
+import { findCredential, insertCredential } from '../credentials/store.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
@@ -210,7 +210,7 @@ async function bind(
     request_id: caller.request_id,
   }
   const revocation = { actor, project_id: found.project_id, reason: 'enrolled_again' }
-  const earlier = found.keep_existing === 1 ? [] : await findUnrevoked(tx.db, found.agent_id)
+  const earlier = found.keep_existing === 1 ? [] : await listUnrevoked(tx.db, found.agent_id)
   for (const { id } of earlier) await revoke(context, tx, id, revocation)
   const credentialId = await insertCredential(tx, {
     project_id: found.project_id,

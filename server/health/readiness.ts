@@ -8,7 +8,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Readiness } from '../../sdk/contract/health.ts'
 import type { Context } from '../context.ts'
 import { requiredMigrations } from '../database/migrations/index.ts'
-import { isEnvelopeKey } from '../host/envelope/keys.ts'
+import { isEnvelopeKey } from '../storage/envelope-keys.ts'
 
 /** States in which the database answers. A full disk is reported as `storage` instead. */
 const writes = new Set(['open', 'full'])

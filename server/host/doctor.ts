@@ -10,10 +10,10 @@ import type { Config } from '../config.ts'
 import { historyProblem, MigrationHistoryError, migrationStatus } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { openDatabase } from '../database/open.ts'
-import { databasePath, readServerId, restoreNotePath } from './data-folder.ts'
-import { isEnvelopeKey, readEnvelopeKeys } from './envelope/keys.ts'
-import { readCertificate } from './listening/certificate.ts'
-import { reservedBytes } from './storage/reserve-file.ts'
+import { readCertificate } from '../listening/certificate.ts'
+import { databasePath, readServerId, restoreNotePath } from '../storage/data-folder.ts'
+import { isEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
+import { reservedBytes } from '../storage/reserve-file.ts'
 
 export interface Examined {
   readonly check: string

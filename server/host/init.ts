@@ -7,10 +7,10 @@ import { migrate } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { openDatabase } from '../database/open.ts'
 import type { Writer } from '../database/writer.ts'
+import { readCertificate } from '../listening/certificate.ts'
+import { urlOf } from '../listening/exposure.ts'
 import type { CycleReport } from '../maintenance/cycle.ts'
 import { linkUrl, makeLinkToken } from '../owners/links.ts'
-import { makeTelemetryToken } from '../telemetry/token.ts'
-import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
 import {
   AlreadyInitialisedError,
   addressPath,
@@ -18,11 +18,11 @@ import {
   insertServer,
   readServerId,
   requireNoRestore,
-} from './data-folder.ts'
-import { makeEnvelopeKey } from './envelope/keys.ts'
-import { type RotationReport, rotateEnvelopeKey } from './envelope/rotation.ts'
-import { readCertificate } from './listening/certificate.ts'
-import { urlOf } from './listening/exposure.ts'
+} from '../storage/data-folder.ts'
+import { makeEnvelopeKey } from '../storage/envelope-keys.ts'
+import { makeTelemetryToken } from '../telemetry/token.ts'
+import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
+import { type RotationReport, rotateEnvelopeKey } from './key-rotation.ts'
 import { maintainStore } from './maintain.ts'
 
 export interface Initialised {

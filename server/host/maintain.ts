@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { openNodeDatabase } from '../database/database.ts'
 import { createWakeups } from '../delivery/wakeups.ts'
 import { type CycleReport, createMaintenance } from '../maintenance/cycle.ts'
-import { jobsOf } from '../maintenance/jobs.ts'
+import { jobsOf } from '../maintenance-jobs.ts'
 
 export interface Host {
   readonly clock: () => Date

@@ -12,7 +12,7 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../api-error.ts'
-import type { Exposure } from '../host/listening/exposure.ts'
+import type { Exposure } from '../listening/exposure.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -11,9 +11,8 @@ import type { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
-import { settleIdentity } from '../identity/agent.ts'
-import { logEnding } from '../log.ts'
 import { dropBody } from './drop-body.ts'
+import { logEnding } from './log.ts'
 import { wrongContentType } from './raw-body.ts'
 import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-errors.ts'
@@ -56,9 +55,12 @@ export function errorBody(refusal: ApiError, requestId: string): ErrorBody {
   }
 }
 
-export function useErrorHandler(app: FastifyInstance): void {
+/** Runs before a refusal is sent. An error that it throws is answered instead. */
+export type BeforeRefusal = (request: FastifyRequest, refusal: ApiError) => Promise<void>
+
+export function useErrorHandler(app: FastifyInstance, beforeRefusal: BeforeRefusal): void {
   app.setErrorHandler(async (thrown: unknown, request, reply) => {
-    const refusal = await settle(toApiError(thrown), request)
+    const refusal = await settle(toApiError(thrown), request, beforeRefusal)
     if (hasLeft(thrown, request)) request.log.debug('the client disconnected while sending its body')
     else if (refusal.code === 'internal') request.log.error({ err: thrown }, 'bug')
     else if (refusal.cause !== undefined) request.log.error({ err: refusal.cause }, refusal.code)
@@ -99,9 +101,13 @@ function unknownTarget(request: FastifyRequest, reply: FastifyReply): ApiError {
  * Spends the nonce of a good proof even if the request is refused. If the session is fenced, that is answered
  * instead of a schema error.
  */
-async function settle(refusal: ApiError, request: FastifyRequest): Promise<ApiError> {
+async function settle(
+  refusal: ApiError,
+  request: FastifyRequest,
+  beforeRefusal: BeforeRefusal,
+): Promise<ApiError> {
   try {
-    await settleIdentity(request, refusal)
+    await beforeRefusal(request, refusal)
     return refusal
   } catch (error) {
     return toApiError(error)

@@ -4,7 +4,7 @@
  */
 import { createServer as createPlain, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecure } from 'node:https'
-import type { Certificate } from '../host/listening/certificate.ts'
+import type { Certificate } from '../listening/certificate.ts'
 import { PlainRequest } from './plain-request.ts'
 
 export const maxHeaderBytes = 16 * 1024

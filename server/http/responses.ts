@@ -1,6 +1,6 @@
 /** Headers of every answer, refusals and upgrades included. Contract §1, §10. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Exposure } from '../host/listening/exposure.ts'
+import type { Exposure } from '../listening/exposure.ts'
 
 export type AnswerHeaders = Readonly<Record<string, string>>
 

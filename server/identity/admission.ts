@@ -6,11 +6,11 @@
  */
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { ApiError } from '../api-error.ts'
-import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { type AgentCaller, permits } from './callers.ts'
+import type { IdentityServices } from './services.ts'
 
 export interface Admitted {
   readonly agent_id: string
@@ -106,7 +106,7 @@ const renewCredential = prepared<{ id: string; now: string }>()((db, p) =>
  * Records the agent's contact: in memory on each request, in the database every ten seconds, in the
  * transaction that is open anyway.
  */
-async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<void> {
+async function noteContact(context: IdentityServices, tx: Tx, agent: Admitted): Promise<void> {
   if (agent.session.id === '') return
   if (!context.presence.touch(agent.agent_id, agent.session.id, tx.steadyNow)) return
   await renewContact.run(tx.db, { id: agent.session.id, now: tx.steadyIso })
@@ -115,7 +115,7 @@ async function noteContact(context: Context, tx: Tx, agent: Admitted): Promise<v
 
 /** Runs one unit of work for an agent: nonce, rate, admission and effect in one transaction. */
 export async function writeAs<T>(
-  context: Context,
+  context: IdentityServices,
   caller: AgentCaller,
   unit: (tx: Tx, agent: Admitted) => Promise<T>,
 ): Promise<T> {
@@ -132,7 +132,7 @@ export async function writeAs<T>(
  * check admission.
  */
 export async function readAs<T>(
-  context: Context,
+  context: IdentityServices,
   caller: AgentCaller,
   unit: (db: Db, agent: Admitted, now: Date) => Promise<T>,
 ): Promise<T> {
@@ -147,7 +147,7 @@ export async function readAs<T>(
  * Spends the nonce and charges the rate, unless an earlier transaction has. @throws request_replayed,
  * rate_limited
  */
-export async function spendNonce(context: Context, caller: AgentCaller): Promise<void> {
+export async function spendNonce(context: IdentityServices, caller: AgentCaller): Promise<void> {
   if (caller.isNew) await transact(context, caller, async () => undefined)
 }
 
@@ -156,7 +156,11 @@ export async function spendNonce(context: Context, caller: AgentCaller): Promise
  * charged; it counts as a failed authentication of the address that sent it. A request over the rate has
  * spent its nonce.
  */
-async function transact<T>(context: Context, caller: AgentCaller, unit: (tx: Tx) => Promise<T>): Promise<T> {
+async function transact<T>(
+  context: IdentityServices,
+  caller: AgentCaller,
+  unit: (tx: Tx) => Promise<T>,
+): Promise<T> {
   const { nonce, isNew } = caller
   caller.nonce = undefined
   caller.isNew = false

@@ -11,11 +11,11 @@ import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { contentHashHeader } from '../../sdk/contract/helper/endpoints.ts'
 import { sha256Hex } from '../../sdk/signing/canonical.ts'
 import { ApiError } from '../api-error.ts'
-import type { Context } from '../context.ts'
 import { rawBody } from '../http/raw-body.ts'
 import { readAs, spendNonce } from './admission.ts'
 import type { Identity } from './identities.ts'
 import { type Head, type Incoming, proveBody, proveHead, requireHeaders } from './proof.ts'
+import type { IdentityServices } from './services.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,7 +25,7 @@ declare module 'fastify' {
 }
 
 interface AgentHead {
-  readonly context: Context
+  readonly context: IdentityServices
   readonly call: Incoming
   readonly head: Head
 }
@@ -38,7 +38,7 @@ const incoming = (request: FastifyRequest): Incoming => ({
   requestId: request.id,
 })
 
-export async function proveRequestHead(context: Context, request: FastifyRequest): Promise<void> {
+export async function proveRequestHead(context: IdentityServices, request: FastifyRequest): Promise<void> {
   const call = incoming(request)
   request.agentHead = { context, call, head: await proveHead(context, call) }
 }

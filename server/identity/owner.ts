@@ -13,11 +13,11 @@ import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
-import type { Context } from '../context.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from './callers.ts'
+import type { IdentityServices } from './services.ts'
 
 export const tokenDigest = (token: string): Buffer => hash('sha256', token, 'buffer')
 
@@ -85,7 +85,7 @@ async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date)
 
 /** Sets `request.caller`. @throws owner_session_expired, not_permitted, reauth_required */
 export async function proveOwner(
-  context: Context,
+  context: IdentityServices,
   request: FastifyRequest,
   endpoint: EndpointSpec,
 ): Promise<void> {
@@ -119,7 +119,7 @@ function isWait({ query }: FastifyRequest): boolean {
  * Renews the session at most once per minute. This is precise enough for an idle limit of an hour and saves a
  * write per read.
  */
-async function renew(context: Context, id: string, lastUsed: string): Promise<void> {
+async function renew(context: IdentityServices, id: string, lastUsed: string): Promise<void> {
   if (context.steady.now().getTime() - Date.parse(lastUsed) < 60_000) return
   await context.write((tx) => markUsed(tx, id))
 }
@@ -130,7 +130,7 @@ const markUsed = async (tx: Tx, id: string) => {
 
 /** Runs one unit of work for an owner. The session is checked again inside the transaction. */
 export async function writeAsOwner<T>(
-  context: Context,
+  context: IdentityServices,
   caller: OwnerCaller,
   unit: (tx: Tx) => Promise<T>,
 ): Promise<T> {
@@ -143,7 +143,7 @@ export async function writeAsOwner<T>(
 
 /** Runs a read for an owner on one snapshot, in which the session is checked again. */
 export async function readAsOwner<T>(
-  context: Context,
+  context: IdentityServices,
   caller: OwnerCaller,
   unit: (db: Db, now: Date) => Promise<T>,
 ): Promise<T> {

@@ -9,10 +9,10 @@
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { ApiError } from '../api-error.ts'
-import type { Context } from '../context.ts'
 import type { AgentCaller } from './callers.ts'
 import type { Identity } from './identities.ts'
 import { type Presented, presented } from './raw-headers.ts'
+import type { IdentityServices } from './services.ts'
 import { checkHead, checkProof } from './verifier.ts'
 
 /** A call as received, before any check. */
@@ -30,7 +30,7 @@ export interface Head {
 }
 
 /** Checks header shape, credential and time, before the body is read. */
-export async function proveHead(context: Context, incoming: Incoming): Promise<Head> {
+export async function proveHead(context: IdentityServices, incoming: Incoming): Promise<Head> {
   try {
     const headers = presented(incoming.rawHeaders)
     const now = context.clock()
@@ -55,7 +55,7 @@ const notCounted: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Counts all other failures, because each may be an attempt to use another identity. */
-function counted(context: Context, incoming: Incoming, error: unknown): unknown {
+function counted(context: IdentityServices, incoming: Incoming, error: unknown): unknown {
   if (error instanceof ApiError && error.status === 401 && !notCounted.has(error.code)) {
     context.throttle.countFailure('proof', incoming.address)
   }
@@ -87,7 +87,7 @@ const missing = (name: string, problem: string) =>
  * @throws signature_invalid; rate_limited if the address has too many failed proofs
  */
 export async function proveBody(
-  context: Context,
+  context: IdentityServices,
   incoming: Incoming,
   { presented: headers, identity }: Head,
   body: { readonly sha256: string; readonly endpoint: EndpointSpec },

@@ -11,7 +11,6 @@ import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { prepared } from '../database/prepared.ts'
 import { beyond, inOrder, isPairOf } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
-import type { Tx } from '../database/tx.ts'
 
 /**
  * The pair of sender and recipient is not disabled. This covers peer messages and the service's messages
@@ -194,36 +193,4 @@ export async function findEarliestOffer(db: Db, view: InboxView): Promise<string
 
 export async function countWaiting(db: Db, agentId: string): Promise<number> {
   return (await waitingIn.first(db, { agent_id: agentId }))?.waiting ?? 0
-}
-
-const offeredTo = prepared<{ id: string; generation: number; offered_at: string; steady_at: string }>()(
-  (db, p) =>
-    db
-      .updateTable('messages')
-      .set((eb) => ({
-        offers: eb('offers', '+', 1),
-        offered_generation: p('generation'),
-        first_offered_at: eb.fn.coalesce('first_offered_at', sql<string>`${p('offered_at')}`),
-        last_offered_at: p('steady_at'),
-      }))
-      .where('id', '=', p('id'))
-      .where('acknowledged_at', 'is', null)
-      .where('offered_generation', '<=', p('generation')),
-)
-
-export interface Offer {
-  readonly ids: readonly string[]
-  readonly generation: number
-  /** In wall time. */
-  readonly offered_at: string
-  /** The same instant in steady time, which decides when a redelivery is due. */
-  readonly steady_at: string
-}
-
-/**
- * Records that these messages were offered. A message that was acknowledged before, or offered to a newer
- * session meanwhile, keeps its record.
- */
-export async function markOffered(tx: Tx, { ids, ...offer }: Offer): Promise<void> {
-  for (const id of ids) await offeredTo.run(tx.db, { id, ...offer })
 }

@@ -1,7 +1,7 @@
 /**
  * One kind of maintenance work, done in batches that are too small to delay requests.
  *
- * A noun exports its job, and `jobs.ts` lists it.
+ * A noun exports its job, and `server/maintenance-jobs.ts` lists it.
  */
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'

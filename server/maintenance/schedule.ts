@@ -1,16 +1,15 @@
 /** Scheduled maintenance of the server: one minute after the start, then every hour. */
 import type { Context } from '../context.ts'
-import type { Nonces } from '../database/nonces.ts'
 import { createMaintenance } from './cycle.ts'
-import { jobsOf } from './jobs.ts'
+import type { Job } from './job.ts'
 
 const firstAfterMs = 60_000
 const everyMs = 3_600_000
 
 /** Runs until the returned function is called. */
-export function startMaintenance(context: Context, nonces: Nonces): () => void {
+export function startMaintenance(context: Context, jobs: readonly Job[]): () => void {
   const { log } = context
-  const maintenance = createMaintenance(context, jobsOf(nonces), (name, error) =>
+  const maintenance = createMaintenance(context, jobs, (name, error) =>
     log.error({ err: error, job: name }, 'a maintenance job failed'),
   )
   /** Returns the number of rows that were deleted or changed. */

@@ -7,13 +7,11 @@
  * Contract §7 "Loop guard".
  */
 
-import type { TaskState } from '../../sdk/contract/agent/tasks.ts'
-import type { TransferState } from '../../sdk/contract/agent/transfers.ts'
+import { finalTaskStates, type TaskState } from '../../sdk/contract/agent/tasks.ts'
+import { finalTransferStates, type TransferState } from '../../sdk/contract/agent/transfers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { isFinal as isTaskFinal } from '../tasks/rules.ts'
-import { isFinal as isTransferFinal } from '../transfers/rules.ts'
 
 const budgetWindowMs = limits.messageBudgetWindowSeconds * 1000
 
@@ -81,5 +79,5 @@ export const isRemovable = (message: RetentionFields, cutoff: string): boolean =
   message.acknowledged_at !== null &&
   message.acknowledged_at < cutoff &&
   message.created_at < cutoff &&
-  (message.task_state === null || isTaskFinal(message.task_state)) &&
-  (message.transfer_state === null || isTransferFinal(message.transfer_state))
+  (message.task_state === null || finalTaskStates.has(message.task_state)) &&
+  (message.transfer_state === null || finalTransferStates.has(message.transfer_state))

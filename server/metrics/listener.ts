@@ -7,7 +7,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isLoopback, urlOf } from '../host/listening/exposure.ts'
+import { isLoopback, urlOf } from '../listening/exposure.ts'
 import type { Meters } from './meters.ts'
 
 export interface MetricsAddress {

@@ -1,15 +1,4 @@
-/**
- * Values that a scrape reads from the running server. Each takes a few file system calls or one small query,
- * whatever the amount of data.
- */
-import { pendingVerifications } from '../../sdk/signing/proof.ts'
-import { version } from '../../sdk/version.ts'
-import type { Context } from '../context.ts'
-import type { NodeDatabase } from '../database/database.ts'
-import { readiness } from '../health/readiness.ts'
-import { reservePath } from '../host/storage/reserve-file.ts'
-import { bytesOf, databaseBytes, roomOf } from '../host/storage/sizes.ts'
-import { reservedBytes } from '../transfers/store.ts'
+/** Values of the running server that a scrape reads. `server/observe.ts` supplies them. */
 
 type Reading = Readonly<Record<string, number>>
 
@@ -22,47 +11,3 @@ export interface Observed {
   disk(): Promise<Reading>
   readiness(): Promise<Reading>
 }
-
-export function observe(context: Context, { writer, reader }: NodeDatabase): Observed {
-  const { config, presence, ownerWaits } = context
-  return {
-    version,
-    waits: () => ({ ...presence.waitsByTransport, owner: ownerWaits.size }),
-    queues: () => ({
-      writes: writer.queueLength(),
-      reads: reader.queueLength(),
-      verifications: pendingVerifications(),
-    }),
-    sessions: async () => ({
-      active: await activeSessions(context),
-      waiting: presence.waitingSessions().length,
-    }),
-    async storage() {
-      const packages = await context.read((db) => reservedBytes(db))
-      return {
-        ...(await databaseBytes(config.data)),
-        packages,
-        reserve: await bytesOf(reservePath(config.data)),
-      }
-    },
-    async disk() {
-      const { freeBytes, totalBytes } = await roomOf(config.data)
-      return { free: freeBytes, size: totalBytes }
-    },
-    async readiness() {
-      const { checks } = await readiness(context)
-      return Object.fromEntries(Object.entries(checks).map(([name, holds]) => [name, holds ? 1 : 0]))
-    },
-  }
-}
-
-/** Counts active sessions. There is at most one per agent, and a separate index holds only these. */
-const activeSessions = (context: Context): Promise<number> =>
-  context.read(async (db) => {
-    const { count } = await db
-      .selectFrom('sessions')
-      .select((eb) => eb.fn.countAll<number>().as('count'))
-      .where('state', '=', 'active')
-      .executeTakeFirstOrThrow()
-    return count
-  })

@@ -17,8 +17,8 @@ import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
+import type { LimiterName } from '../identity/password.ts'
 import type { Surface } from '../identity/throttle.ts'
-import type { LimiterName } from './password.ts'
 import * as store from './store.ts'
 
 /** A session and its token, which only the cookie contains. */

@@ -13,7 +13,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { cancelOpenOfPair } from '../transfers/owner-actions.ts'
-import { removePackage } from '../transfers/packages/removal.ts'
+import { removePackage } from '../transfers/package-removal.ts'
 import * as store from './store.ts'
 
 export async function setPairing(

@@ -1,63 +1,10 @@
 /** SQL of pairings: one row per pair, with the smaller agent id first. */
-import { type SqlBool, sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
+import { pairOf } from '../conversations/pairs.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
-import { prepared } from '../database/prepared.ts'
 import type { Db, PairingRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
-
-const inOrder = (one: string, other: string) =>
-  one < other ? { agent_a: one, agent_b: other } : { agent_a: other, agent_b: one }
-
-const between = prepared<{ agent_a: string; agent_b: string; peer_id: string; project_id: string }>()(
-  (db, p) =>
-    db
-      .selectFrom('pairings')
-      .innerJoin('agents as peer', (join) => join.on('peer.id', '=', p('peer_id')))
-      .leftJoin('conversations', (join) =>
-        join
-          // A literal, because SQLite uses a partial index only if the query repeats its condition literally.
-          .on(sql<SqlBool>`conversations.kind = 'peer'`)
-          .onRef('conversations.agent_a', '=', 'pairings.agent_a')
-          .onRef('conversations.agent_b', '=', 'pairings.agent_b'),
-      )
-      .select(['pairings.enabled', 'peer.state as peer_state', 'conversations.id as conversation_id'])
-      .where('pairings.agent_a', '=', p('agent_a'))
-      .where('pairings.agent_b', '=', p('agent_b'))
-      .where('pairings.project_id', '=', p('project_id')),
-)
-
-/**
- * Returns the pairing of an agent with a peer of its project, with the peer's state and their conversation,
- * if there is one.
- */
-export const findPairing = (db: Db, projectId: string, agentId: string, peerId: string) =>
-  between.first(db, { ...inOrder(agentId, peerId), peer_id: peerId, project_id: projectId })
-
-const state = prepared<{ agent_a: string; agent_b: string }>()((db, p) =>
-  db
-    .selectFrom('pairings')
-    .select('enabled')
-    .where('agent_a', '=', p('agent_a'))
-    .where('agent_b', '=', p('agent_b')),
-)
-
-/** Whether the pairing of two agents is enabled. */
-export const isPairEnabled = async (db: Db, one: string, other: string): Promise<boolean> =>
-  (await state.first(db, inOrder(one, other)))?.enabled === 1
-
-/**
- * Pairs two agents unless they have a pairing already, so that a pair which the owner disabled stays
- * disabled.
- */
-export async function insertPairing(tx: Tx, projectId: string, one: string, other: string): Promise<void> {
-  await tx.db
-    .insertInto('pairings')
-    .values({ id: tx.id(), project_id: projectId, ...inOrder(one, other), enabled: 1, updated_at: tx.nowIso })
-    .onConflict((conflict) => conflict.columns(['agent_a', 'agent_b']).doNothing())
-    .execute()
-}
 
 export async function upsertPairing(
   tx: Tx,
@@ -68,7 +15,7 @@ export async function upsertPairing(
   const changed = { enabled: enabled ? (1 as const) : (0 as const), updated_at: tx.nowIso }
   return tx.db
     .insertInto('pairings')
-    .values({ id: tx.id(), project_id: projectId, ...inOrder(one, other), ...changed })
+    .values({ id: tx.id(), project_id: projectId, ...pairOf(one, other), ...changed })
     .onConflict((conflict) => conflict.columns(['agent_a', 'agent_b']).doUpdateSet(changed))
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -14,8 +14,7 @@ import type { Context } from '../context.ts'
 import { inOrder, inOrderOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
-import { removePackagesOf } from '../transfers/packages/removal.ts'
-import { listDeleted } from './store.ts'
+import { listDeleted, listPackagesOf } from './store.ts'
 
 /**
  * Removes up to `limit` rows of a project and returns their number. Files are removed before the rows that
@@ -156,6 +155,16 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
  * next start.
  */
 const maxScrubBytes = 64 * 1024 * 1024
+
+/**
+ * Removes all packages of a project that is being deleted. This is not recorded, because the rows are deleted
+ * too.
+ */
+async function removePackagesOf(context: Context, projectId: string): Promise<void> {
+  for (const id of await context.read((db) => listPackagesOf(db, projectId)))
+    await context.packages.remove(id)
+  await context.packages.freed()
+}
 
 /**
  * Removes all data of a deleted project. The row of the project is removed last, when no file contains any of

@@ -115,3 +115,15 @@ export async function listCredentialIds(db: Db, projectId: string): Promise<stri
   const rows = await db.selectFrom('credentials').select('id').where('project_id', '=', projectId).execute()
   return rows.map(({ id }) => id)
 }
+
+/** Packages of a project whose bytes may exist. */
+export async function listPackagesOf(db: Db, projectId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('transfers')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('mode', '=', 'package')
+    .where('removed_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -3,13 +3,12 @@ import type { Session, SessionClosed, SessionInput } from '../../sdk/contract/ag
 import { limits } from '../../sdk/contract/limits.ts'
 import { agentActor, recordAudit, wasRecorded } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { insertPairing } from '../conversations/pairs.ts'
 import type { SessionRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
-import { insertPairing } from '../pairings/store.ts'
 import { getPolicy } from '../projects/store.ts'
-import { holdsClaim } from '../tasks/store.ts'
 import { requireChallenge } from './challenges.ts'
 import { fence } from './fencing.ts'
 import { decideStart, type Liveness, ReplacementRefusedError, requireReplacementRoom } from './rules.ts'
@@ -89,7 +88,8 @@ async function livenessOf(
     silentMs: tx.steadyNow.getTime() - Date.parse(last),
     last_contact_at: last && context.steady.wall(last),
     isOccupied: context.presence.isOccupied(agent.agent_id),
-    holdsClaim: active !== undefined && (await holdsClaim(tx.db, agent.agent_id, active.id, tx.steadyIso)),
+    holdsClaim:
+      active !== undefined && (await store.holdsClaim(tx.db, agent.agent_id, active.id, tx.steadyIso)),
     mode: active?.contact_mode ?? null,
     intervalSeconds: active?.contact_interval_seconds ?? null,
   }

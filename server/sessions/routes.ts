@@ -5,7 +5,6 @@ import { route } from '../route.ts'
 import { closeSession, startSession } from './actions.ts'
 import { issueChallenge } from './challenges.ts'
 import { reportConnectionMode } from './contact.ts'
-import { issueTakeover } from './takeovers.ts'
 
 export function sessionRoutes(app: FastifyInstance, context: Context): void {
   const { sessions, connectionMode } = contract
@@ -14,11 +13,5 @@ export function sessionRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, sessions.close, ({ caller }) => closeSession(context, caller))
   route(app, context, connectionMode.report, ({ caller, body }) =>
     reportConnectionMode(context, caller, body),
-  )
-}
-
-export function sessionOwnerRoutes(app: FastifyInstance, context: Context): void {
-  route(app, context, contract.owner.takeovers.issue, ({ caller, params, body }) =>
-    issueTakeover(context, caller, params, body),
   )
 }

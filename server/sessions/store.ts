@@ -142,3 +142,23 @@ export async function findUnpaired(tx: Tx, projectId: string, agentId: string): 
     .execute()
   return rows.map((row) => row.id)
 }
+
+const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()((db, p) =>
+  db
+    .selectFrom('tasks')
+    .select('id')
+    .where('assignee_agent_id', '=', p('agent_id'))
+    .where('claim_ends_at', 'is not', null)
+    .where('claim_ends_at', '>', p('now'))
+    .where('claim_session_id', '=', p('session_id'))
+    .limit(1),
+)
+
+/** Whether a session of the agent holds an unexpired claim. */
+export const holdsClaim = async (
+  db: Db,
+  agentId: string,
+  sessionId: string,
+  steadyIso: string,
+): Promise<boolean> =>
+  (await heldBy.first(db, { agent_id: agentId, session_id: sessionId, now: steadyIso })) !== undefined

@@ -9,62 +9,14 @@
  * Spec §3 "old session fenced; a single-use replacement grant is issued"; contract §5.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import { limits } from '../../sdk/contract/limits.ts'
-import type { TakeoverInput, TakeoverIssued } from '../../sdk/contract/owner/credentials.ts'
-import { getAgent } from '../agents/store.ts'
 import { ApiError } from '../api-error.ts'
-import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { SessionRow, TakeoverRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
-import type { OwnerCaller } from '../identity/callers.ts'
-import { writeAsOwner } from '../identity/owner.ts'
-import { getProject } from '../projects/store.ts'
-import { fence } from './fencing.ts'
-import { findActive } from './store.ts'
 
-const digest = (grant: string) => hash('sha256', grant, 'buffer')
+export const grantDigest = (grant: string): Buffer => hash('sha256', grant, 'buffer')
 
-export function issueTakeover(
-  context: Context,
-  caller: OwnerCaller,
-  ids: { readonly id: string; readonly agent_id: string },
-  input: TakeoverInput,
-): Promise<TakeoverIssued> {
-  const grant = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
-    const project = await getProject(tx.db, caller, ids.id)
-    if (project.state === 'archived') throw new ApiError('project_archived')
-    const agent = await getAgent(tx.db, project.id, ids.agent_id)
-    if (agent.state === 'disabled') throw new ApiError('agent_disabled')
-    const active = await findActive(tx.db, agent.id)
-    const cause = { actor: ownerActor(caller), project_id: project.id }
-    await fence(context, tx, { agentId: agent.id }, { ...cause, reason: 'takeover' })
-    const ttl = input.ttl_seconds ?? limits.takeoverTtlSeconds.default
-    const ends_at = tx.endIn(ttl)
-    const expires_at = context.steady.wall(ends_at)
-    const fenced = active?.id ?? (await findOpen(tx, agent.id))?.fenced_session_id ?? null
-    await replaceGrant(tx, agent.id, {
-      grant_sha256: digest(grant),
-      expires_at: ends_at,
-      fenced_session_id: fenced,
-    })
-    await recordAudit(tx, {
-      kind: 'takeover.issued',
-      ...cause,
-      subject: { type: 'agent', id: agent.id },
-      details: { expires_at, fenced_session_id: active?.id ?? null, reason: input.reason ?? null },
-    })
-    return {
-      grant,
-      expires_at,
-      fenced_session_id: active?.id ?? null,
-      generation: agent.session_generation,
-    }
-  })
-}
-
-const findOpen = (tx: Tx, agentId: string): Promise<TakeoverRow | undefined> =>
+export const findOpen = (tx: Tx, agentId: string): Promise<TakeoverRow | undefined> =>
   tx.db
     .selectFrom('takeovers')
     .selectAll()
@@ -72,7 +24,11 @@ const findOpen = (tx: Tx, agentId: string): Promise<TakeoverRow | undefined> =>
     .where('expires_at', '>', tx.steadyIso)
     .executeTakeFirst()
 
-async function replaceGrant(tx: Tx, agentId: string, row: Omit<TakeoverRow, 'agent_id'>): Promise<void> {
+export async function replaceGrant(
+  tx: Tx,
+  agentId: string,
+  row: Omit<TakeoverRow, 'agent_id'>,
+): Promise<void> {
   await tx.db
     .insertInto('takeovers')
     .values({ agent_id: agentId, ...row })
@@ -110,7 +66,7 @@ export async function redeemTakeover(
     if (open === undefined) return 'none'
     throw new ApiError('takeover_pending', { details: { expires_at: steady.wall(open.expires_at) } })
   }
-  const given = digest(grant)
+  const given = grantDigest(grant)
   if (open !== undefined && timingSafeEqual(given, open.grant_sha256)) {
     await tx.db.deleteFrom('takeovers').where('agent_id', '=', claimant.agent_id).execute()
     return open

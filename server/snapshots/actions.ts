@@ -1,7 +1,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import type { AttentionItem, ProjectSnapshot, SnapshotAgent } from '../../sdk/contract/owner/snapshot.ts'
-import { listRecords, toRecord } from '../audit/queries.ts'
+import { listRecords, toRecord } from '../audit-reading/queries.ts'
 import type { Context } from '../context.ts'
 import type { Db } from '../database/tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'

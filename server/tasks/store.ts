@@ -1,13 +1,14 @@
 /**
  * SQL of tasks. Every query is restricted to the project and the participant. Hot queries are compiled once.
  */
+
+import { isPairEnabled } from '../conversations/pairs.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { aside, beyond, inOrder } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskReleaseRow, TaskRow } from '../database/work-tables.ts'
-import { isPairEnabled } from '../pairings/store.ts'
 import { isFinal } from './rules.ts'
 
 const insert = prepared<TaskRow>()((db, p) =>
@@ -167,26 +168,6 @@ export const listExpiredIn = (
   steadyIso: string,
   limit: number,
 ): Promise<TaskRow[]> => expiredIn.all(db, { project_id: projectId, now: steadyIso, limit })
-
-const heldBy = prepared<{ agent_id: string; session_id: string; now: string }>()((db, p) =>
-  db
-    .selectFrom('tasks')
-    .select('id')
-    .where('assignee_agent_id', '=', p('agent_id'))
-    .where('claim_ends_at', 'is not', null)
-    .where('claim_ends_at', '>', p('now'))
-    .where('claim_session_id', '=', p('session_id'))
-    .limit(1),
-)
-
-/** Whether a session of the agent holds an unexpired claim. */
-export const holdsClaim = async (
-  db: Db,
-  agentId: string,
-  sessionId: string,
-  steadyIso: string,
-): Promise<boolean> =>
-  (await heldBy.first(db, { agent_id: agentId, session_id: sessionId, now: steadyIso })) !== undefined
 
 const timeline = prepared<{ project_id: string; id: string; after: string; limit: number }>()((db, p) =>
   db

@@ -12,11 +12,11 @@ import type {
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
-import { reservedBytes } from '../host/storage/reserve-file.ts'
-import { databaseBytes, roomOf } from '../host/storage/sizes.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { retryAfterMs } from '../retry-after.ts'
+import { reservedBytes } from '../storage/reserve-file.ts'
+import { databaseBytes, roomOf } from '../storage/sizes.ts'
 import * as store from './store.ts'
 
 /**

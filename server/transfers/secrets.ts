@@ -15,8 +15,8 @@ import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow, TransferSecretRow } from '../database/work-tables.ts'
-import { readEnvelopeKeys } from '../host/envelope/keys.ts'
 import { retryAfterMs } from '../retry-after.ts'
+import { readEnvelopeKeys } from '../storage/envelope-keys.ts'
 
 /** The first key encrypts, each of them decrypts. */
 type Keys = readonly [Buffer, ...Buffer[]]

@@ -4,13 +4,13 @@
  */
 import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
+import { isPairEnabled } from '../conversations/pairs.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { isPairOf } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
-import { isPairEnabled } from '../pairings/store.ts'
 export type NewTransfer = Pick<
   TransferRow,
   | 'project_id'
@@ -158,18 +158,6 @@ export async function listUnremoved(db: Db, limit: number): Promise<string[]> {
 
 export const findUnremoved = (db: Db, id: string): Promise<TransferRow | undefined> =>
   unremoved(db).selectAll().where('id', '=', id).executeTakeFirst()
-
-/** Packages of a project whose bytes may exist. */
-export async function listPackagesOf(db: Db, projectId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('transfers')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('mode', '=', 'package')
-    .where('removed_at', 'is', null)
-    .execute()
-  return rows.map(({ id }) => id)
-}
 
 const open = prepared<{ id: string }>()((db, p) =>
   db

@@ -9,7 +9,7 @@
  */
 import type { Context } from '../context.ts'
 import { reconcile } from './changes.ts'
-import { removePackage } from './packages/removal.ts'
+import { removePackage } from './package-removal.ts'
 import { destroyExpiredSecrets } from './secrets.ts'
 import * as store from './store.ts'
 import { timesOf } from './views.ts'

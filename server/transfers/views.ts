@@ -4,9 +4,10 @@
  *
  * Expiries are stored in steady time, which changes of the wall clock do not affect, and shown in wall time.
  */
-import type { Transfer, TransferPart, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
+import type { Transfer, TransferSummary } from '../../sdk/contract/agent/transfers.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { TransferRow } from '../database/work-tables.ts'
+import { partsOf } from '../package-store/packages.ts'
 import { isFinal } from './rules.ts'
 import type { TransferSummaryRow } from './store.ts'
 
@@ -77,8 +78,6 @@ export function toSummary(
 
 const packageOf = ({ mode, stored_parts, stored_at, removed_at }: TransferSummaryRow) =>
   mode === 'package' ? { stored_parts, stored_at, removed_at } : null
-
-export const partsOf = (transfer: TransferRow): TransferPart[] => JSON.parse(transfer.parts) as TransferPart[]
 
 export const toTransfer = (transfer: TransferRow, secretEndsAt: string | null, times: Times): Transfer => ({
   ...toSummary(transfer, secretEndsAt, times),

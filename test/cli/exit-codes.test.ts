@@ -14,7 +14,7 @@ import {
   NoSpaceError,
   PathMissingError,
 } from '../../server/host/backups/errors.ts'
-import { RestoreUnfinishedError } from '../../server/host/data-folder.ts'
+import { RestoreUnfinishedError } from '../../server/storage/data-folder.ts'
 
 test('the exit codes are those of the contract', () => {
   expect(exitCodes).toEqual({

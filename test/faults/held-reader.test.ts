@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { databasePath } from '../../server/host/data-folder.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'
 

@@ -5,7 +5,7 @@
  * Reliability §3.1 F2.
  */
 import { expect, test } from 'vitest'
-import { databasePath } from '../../server/host/data-folder.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { attach, canTrace } from '../support/strace.ts'
 import { killRepeatedly, type Strike } from './lab/kills.ts'

@@ -5,7 +5,7 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
-import { databasePath } from '../../server/host/data-folder.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 import { claimBody } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'

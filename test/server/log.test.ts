@@ -1,7 +1,7 @@
 /** The fields that the log hides, and those that it must still show. */
 import { fastify } from 'fastify'
 import { expect, test } from 'vitest'
-import { loggerOptions } from '../../server/log.ts'
+import { loggerOptions } from '../../server/http/log.ts'
 
 /** Returns the logged line. */
 function logged(fields: object): {

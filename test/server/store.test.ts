@@ -27,8 +27,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../server/config.ts'
 import { type NodeDatabase, openNodeDatabase } from '../../server/database/database.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
-import { databasePath } from '../../server/host/data-folder.ts'
 import { initServer } from '../../server/host/init.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 
 const clock = () => new Date()
 const signedAt = Math.floor(Date.now() / 1000)

@@ -10,9 +10,9 @@ import type { Config } from '../../server/config.ts'
 import { migrate } from '../../server/database/migrate.ts'
 import { migrations } from '../../server/database/migrations/index.ts'
 import { openDatabase } from '../../server/database/open.ts'
-import { databasePath, insertServer } from '../../server/host/data-folder.ts'
-import { makeEnvelopeKey } from '../../server/host/envelope/keys.ts'
-import { makePrivateFolder } from '../../server/host/private-folder.ts'
+import { databasePath, insertServer } from '../../server/storage/data-folder.ts'
+import { makeEnvelopeKey } from '../../server/storage/envelope-keys.ts'
+import { makePrivateFolder } from '../../server/storage/private-folder.ts'
 
 /** Shared by the test files of a run; see `build.ts`. */
 const migrated = join(

@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { databasePath } from '../../server/host/data-folder.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 
 export function withStoreCopy<T>(data: string, look: (database: Database.Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-copy-'))

@@ -5,7 +5,7 @@
  * readings of the clocks.
  */
 import Database from 'better-sqlite3'
-import { databasePath } from '../../server/host/data-folder.ts'
+import { databasePath } from '../../server/storage/data-folder.ts'
 
 const spent = ['nonces', 'maintenance', 'steady_clock']
 /** The name of a table that the test creates. */

@@ -8,7 +8,7 @@ import Database from 'better-sqlite3'
 import { migrationStatus } from '../../database/migrate.ts'
 import { applicationId } from '../../database/open.ts'
 import { rewriteFile } from '../../database/scrub.ts'
-import { readServerId } from '../data-folder.ts'
+import { readServerId } from '../../storage/data-folder.ts'
 import { DamagedDatabaseError } from './errors.ts'
 
 export interface Checked {

@@ -9,7 +9,7 @@ import { migrationStatus } from '../../database/migrate.ts'
 import type { OwnerUserRow } from '../../database/node-tables.ts'
 import { openDatabase } from '../../database/open.ts'
 import type { PairingRow, RecipientKeyRow } from '../../database/tables.ts'
-import { readServerId } from '../data-folder.ts'
+import { readServerId } from '../../storage/data-folder.ts'
 
 export interface Known {
   readonly revokedCredentials: ReadonlySet<string>

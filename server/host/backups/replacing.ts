@@ -11,7 +11,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { databasePath, restoreNotePath } from '../data-folder.ts'
+import { databasePath, restoreNotePath } from '../../storage/data-folder.ts'
 import { DatabaseInUseError } from './errors.ts'
 import { sync } from './new-file.ts'
 

@@ -19,14 +19,14 @@ import type { Tx } from '../../database/tx.ts'
 import type { TransferRow } from '../../database/work-tables.ts'
 import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
+import { digestOf, manifestOf, partsOf } from '../../package-store/packages.ts'
 import { ownTransfer, requireMovable, requirePair } from '../actions.ts'
 import { recordChange } from '../changes.ts'
 import { requireNotRemoved, requirePackage, requireState } from '../rules.ts'
 import { findForAgent } from '../store.ts'
-import { partsOf, shownEnd } from '../views.ts'
+import { shownEnd } from '../views.ts'
 import { removingIfEnded } from './errors.ts'
 import { watchPermission } from './permission.ts'
-import { digestOf, manifestOf } from './store.ts'
 
 /** Returns the part from the manifest if the caller may know it. Runs before the proof is verified. */
 export async function findPart(

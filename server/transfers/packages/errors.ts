@@ -4,7 +4,7 @@ import { PartError } from '../../../sdk/parts/part-error.ts'
 import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import { retryAfterMs } from '../../retry-after.ts'
-import { removeIfEnded } from './removal.ts'
+import { removeIfEnded } from '../package-removal.ts'
 
 /** A code without a refusal of its own is a failure of the disk. */
 function refusalOf(error: PartError): ApiError {

@@ -1,7 +1,7 @@
 /** A server under load and strace: its system calls, and its store before them. */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { databasePath } from '../../../server/host/data-folder.ts'
+import { databasePath } from '../../../server/storage/data-folder.ts'
 import { setUpOwner } from '../../support/owner.ts'
 import { type ProcessOptions, startServerProcess } from '../../support/process.ts'
 import { attach } from '../../support/strace.ts'

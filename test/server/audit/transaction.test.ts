@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
-import { databasePath } from '../../../server/host/data-folder.ts'
+import { databasePath } from '../../../server/storage/data-folder.ts'
 import { StoredReader } from '../../support/stored.ts'
 import { tamper } from '../../support/tamper.ts'
 import { kinds, type MutationId } from '../endpoints/recorded.ts'

@@ -23,8 +23,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { readConfig } from '../../../server/config.ts'
 import { type BackupOptions, backUp } from '../../../server/host/backups/backup.ts'
 import { makeNewFile } from '../../../server/host/backups/new-file.ts'
-import { databasePath } from '../../../server/host/data-folder.ts'
 import { restoreBackup } from '../../../server/host/init.ts'
+import { databasePath } from '../../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { checkStore } from '../../support/invariants.ts'
 

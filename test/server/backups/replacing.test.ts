@@ -28,14 +28,14 @@ import { migrate, migrationStatus } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { openDatabase } from '../../../server/database/open.ts'
 import { backUp } from '../../../server/host/backups/backup.ts'
+import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/init.ts'
+import { startServer } from '../../../server/server.ts'
 import {
   databasePath,
   insertServer,
   readServerId,
   restoreNotePath,
-} from '../../../server/host/data-folder.ts'
-import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/init.ts'
-import { startServer } from '../../../server/server.ts'
+} from '../../../server/storage/data-folder.ts'
 import { sha256 } from '../../support/files.ts'
 
 let folder: string

@@ -3,7 +3,7 @@
  * Contract §6.
  */
 import { expect, test } from 'vitest'
-import { createOffers } from '../../../server/inbox/in-flight.ts'
+import { createOffers } from '../../../server/delivery/in-flight.ts'
 
 test('small pages keep one slot in ten for redeliveries', () => {
   const offers = createOffers()

@@ -4,7 +4,7 @@ import { openNodeDatabase } from '../../../server/database/database.ts'
 import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createMaintenance } from '../../../server/maintenance/cycle.ts'
 import type { Job, MaintenanceContext } from '../../../server/maintenance/job.ts'
-import { jobsOf } from '../../../server/maintenance/jobs.ts'
+import { jobsOf } from '../../../server/maintenance-jobs.ts'
 
 export interface Times {
   readonly clock?: () => Date

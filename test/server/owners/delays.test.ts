@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../server/api-error.ts'
-import { createSignInDelays } from '../../../server/owners/delays.ts'
+import { createSignInDelays } from '../../../server/identity/sign-in-delays.ts'
 
 function delays() {
   let now = 0

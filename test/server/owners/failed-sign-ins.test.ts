@@ -1,7 +1,7 @@
 /** The audit of failed sign-ins: which failures are recorded, and with which fields. Contract §10. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createFailedSignIns } from '../../../server/owners/failed-sign-ins.ts'
+import { createFailedSignIns } from '../../../server/identity/failed-sign-ins.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { testClock } from '../../support/clock.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'

@@ -4,7 +4,7 @@
  */
 import Database from 'better-sqlite3'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
-import { databasePath } from '../../../server/host/data-folder.ts'
+import { databasePath } from '../../../server/storage/data-folder.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import type { World } from '../endpoints/world.ts'
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { makeReserve, reservePath } from '../../../server/host/storage/reserve-file.ts'
-import { openStorage } from '../../../server/host/storage/storage.ts'
-import { loggerOptions } from '../../../server/log.ts'
+import { loggerOptions } from '../../../server/http/log.ts'
+import { makeReserve, reservePath } from '../../../server/storage/reserve-file.ts'
+import { openStorage } from '../../../server/storage/storage.ts'
 
 const bytes = 300_000
 let data: string

@@ -25,12 +25,12 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { recordAudit, systemActor } from '../../audit/store.ts'
-import { ConfigError } from '../../config-error.ts'
-import type { Writer } from '../../database/writer.ts'
-import { destroyUndecryptable, isAllEncryptedWith, reencryptSecrets } from '../../transfers/secrets.ts'
-import { sync } from '../backups/new-file.ts'
-import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from './keys.ts'
+import { recordAudit, systemActor } from '../audit/store.ts'
+import { ConfigError } from '../config-error.ts'
+import type { Writer } from '../database/writer.ts'
+import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
+import { destroyUndecryptable, isAllEncryptedWith, reencryptSecrets } from '../transfers/secrets.ts'
+import { sync } from './backups/new-file.ts'
 
 export interface RotationOptions {
   readonly write: Writer['write']

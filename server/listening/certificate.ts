@@ -9,7 +9,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext, type Server } from 'node:tls'
 import type { FastifyBaseLogger } from 'fastify'
-import { ConfigError } from '../../config-error.ts'
+import { ConfigError } from '../config-error.ts'
 import type { TlsFiles } from './exposure.ts'
 
 export interface Certificate {

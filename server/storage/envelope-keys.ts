@@ -7,7 +7,7 @@
  * Spec §4.4; contract §9 "Direct mode".
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { writeSecretFile } from '../data-folder.ts'
+import { writeSecretFile } from './data-folder.ts'
 
 export const envelopeKeyBytes = 32
 

@@ -8,9 +8,9 @@
  * Contract §8.
  */
 import type { Context } from '../context.ts'
-import { reconcile } from '../tasks/changes.ts'
-import { listExpired } from '../tasks/store.ts'
-import type { Job, RunBatch } from './job.ts'
+import type { Job, RunBatch } from '../maintenance/job.ts'
+import { reconcile } from './changes.ts'
+import { listExpired } from './store.ts'
 
 const everyMs = 1000
 const batchRows = 50

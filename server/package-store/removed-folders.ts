@@ -9,8 +9,8 @@
  */
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Limiter } from '../../../sdk/parts/limiter.ts'
-import { platformCode } from '../../../sdk/parts/part-error.ts'
+import { Limiter } from '../../sdk/parts/limiter.ts'
+import { platformCode } from '../../sdk/parts/part-error.ts'
 
 export interface RemovedFolder {
   /** Settles when the disk blocks are freed. */

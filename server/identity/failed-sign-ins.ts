@@ -4,7 +4,7 @@
  *
  * Contract §10 "Failed sign-ins are audited".
  */
-import { networkOf } from '../identity/network.ts'
+import { networkOf } from './network.ts'
 
 const windowMs = 60_000
 const maxNetworks = 1000

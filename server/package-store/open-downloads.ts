@@ -4,7 +4,7 @@
  *
  * Contract §9 "bytes removed".
  */
-import { PartError } from '../../../sdk/parts/part-error.ts'
+import { PartError } from '../../sdk/parts/part-error.ts'
 
 export interface OpenDownload {
   /** Aborted when the package is removed. */

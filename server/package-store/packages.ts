@@ -17,16 +17,16 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import type { FileVerified, PartReceived } from '../../../sdk/contract/helper/endpoints.ts'
-import { manifestText } from '../../../sdk/contract/helper/manifest.ts'
-import type { Range } from '../../../sdk/parts/blocks.ts'
-import { Folder } from '../../../sdk/parts/folder.ts'
-import { PartError } from '../../../sdk/parts/part-error.ts'
-import { PartStore } from '../../../sdk/parts/part-store.ts'
-import type { StagedManifest } from '../../../sdk/parts/staged-manifest.ts'
-import { StoredFile } from '../../../sdk/parts/stored.ts'
-import type { TransferRow } from '../../database/work-tables.ts'
-import { partsOf } from '../views.ts'
+import type { TransferPart } from '../../sdk/contract/agent/transfers.ts'
+import type { FileVerified, PartReceived } from '../../sdk/contract/helper/endpoints.ts'
+import { manifestText } from '../../sdk/contract/helper/manifest.ts'
+import type { Range } from '../../sdk/parts/blocks.ts'
+import { Folder } from '../../sdk/parts/folder.ts'
+import { PartError } from '../../sdk/parts/part-error.ts'
+import { PartStore } from '../../sdk/parts/part-store.ts'
+import type { StagedManifest } from '../../sdk/parts/staged-manifest.ts'
+import { StoredFile } from '../../sdk/parts/stored.ts'
+import type { TransferRow } from '../database/work-tables.ts'
 import { createOpenDownloads } from './open-downloads.ts'
 import { createRemovedFolders, type RemovedFolder } from './removed-folders.ts'
 
@@ -66,6 +66,8 @@ export interface PackageFile {
   send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
+
+export const partsOf = (transfer: TransferRow): TransferPart[] => JSON.parse(transfer.parts) as TransferPart[]
 
 export const manifestOf = (transfer: TransferRow, mode: 'download' | 'upload') => ({
   version: '1' as const,

@@ -1,6 +1,6 @@
 /** Sizes of the stored data and free space of the disk. */
 import { stat, statfs } from 'node:fs/promises'
-import { databasePath } from '../data-folder.ts'
+import { databasePath } from './data-folder.ts'
 
 export interface Room {
   /** Free for this process. Space reserved for root is not counted. */

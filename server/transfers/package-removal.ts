@@ -3,13 +3,13 @@
  * removed".
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
-import { systemActor } from '../../audit/store.ts'
-import type { Context } from '../../context.ts'
-import { recordTransfer } from '../records.ts'
-import { isFinal } from '../rules.ts'
-import * as store from '../store.ts'
-import { timesOf, toTransfer } from '../views.ts'
+import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
+import { systemActor } from '../audit/store.ts'
+import type { Context } from '../context.ts'
+import { recordTransfer } from './records.ts'
+import { isFinal } from './rules.ts'
+import * as store from './store.ts'
+import { timesOf, toTransfer } from './views.ts'
 
 /**
  * Resolves when the bytes are inaccessible and the removal is recorded, so that the answer which ends a
@@ -79,14 +79,4 @@ export async function removeIfEnded(context: Context, transferId: string): Promi
     if (!context.stopping.aborted)
       context.log.error({ err: error, transfer: transferId }, 'failed to remove a package')
   }
-}
-
-/**
- * Removes all packages of a project that is being deleted. This is not recorded, because the rows are deleted
- * too.
- */
-export async function removePackagesOf(context: Context, projectId: string): Promise<void> {
-  for (const id of await context.read((db) => store.listPackagesOf(db, projectId)))
-    await context.packages.remove(id)
-  await context.packages.freed()
 }

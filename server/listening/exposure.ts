@@ -10,7 +10,7 @@
  * Contract §10 "plain HTTP only on loopback".
  */
 import { isIP } from 'node:net'
-import { ConfigError } from '../../config-error.ts'
+import { ConfigError } from '../config-error.ts'
 
 export interface TlsFiles {
   readonly cert: string

@@ -5,8 +5,8 @@
  * Redaction is the second safeguard, for fields that an error object brings along.
  */
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify'
-import type { Ending } from './http/outcomes.ts'
-import { type LogStream, standardError } from './log-stream.ts'
+import { type LogStream, standardError } from '../log-stream.ts'
+import type { Ending } from './outcomes.ts'
 
 const secretPaths = [
   'authorization',
