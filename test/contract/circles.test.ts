@@ -5,39 +5,27 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { circles } from './circles.ts'
 import { parseSource } from './source-imports.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/**
- * Returns one chain of imports for each cycle, such as `a.ts → b.ts → a.ts`. `texts` maps each path to its
- * source.
- */
-function circles(texts: Readonly<Record<string, string>>): string[] {
-  const unread = new Map(
-    Object.entries(texts).map(([path, text]) => [path, parseSource(path, text).imports] as const),
+/** `texts` maps each path to its source. */
+const circlesOf = (texts: Readonly<Record<string, string>>): string[] =>
+  circles(
+    new Map(
+      Object.entries(texts).map(([path, text]) => [
+        path,
+        parseSource(path, text).imports.map((each) => each.target),
+      ]),
+    ),
   )
-  const chain: string[] = []
-  const found: string[] = []
-  const follow = (path: string): void => {
-    const from = chain.indexOf(path)
-    if (from >= 0) found.push([...chain.slice(from), path].join(' → '))
-    const imports = unread.get(path)
-    if (imports === undefined) return
-    unread.delete(path)
-    chain.push(path)
-    for (const target of new Set(imports.map((each) => each.target))) follow(target)
-    chain.pop()
-  }
-  for (const path of Object.keys(texts)) follow(path)
-  return found
-}
 
 test('no file of cli, sdk, server and helper is in an import cycle', () => {
   const paths = globSync('{cli,sdk,server,helper}/**/*.ts', { cwd: root }).sort()
   expect(paths.length).toBeGreaterThan(500)
   expect(
-    circles(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))),
+    circlesOf(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))),
   ).toEqual([])
 })
 
@@ -48,7 +36,7 @@ describe('the check finds a cycle', () => {
     ['closed by import()', "import { b } from './b.ts'", "export const a = () => import('./a.ts')"],
     ['closed by the type of an import()', "export * from './b.ts'", "export type A = import('./a.ts').A"],
   ])('%s', (_name, a, b) => {
-    expect(circles({ 'sdk/a.ts': a, 'sdk/b.ts': b })).toEqual(['sdk/a.ts → sdk/b.ts → sdk/a.ts'])
+    expect(circlesOf({ 'sdk/a.ts': a, 'sdk/b.ts': b })).toEqual(['sdk/a.ts → sdk/b.ts → sdk/a.ts'])
   })
 
   test('behind files that are in none', () => {
@@ -58,7 +46,7 @@ describe('the check finds a cycle', () => {
       'cli/b.ts': "import './c.ts'",
       'cli/c.ts': "import './b.ts'",
     }
-    expect(circles(texts)).toEqual(['cli/b.ts → cli/c.ts → cli/b.ts'])
+    expect(circlesOf(texts)).toEqual(['cli/b.ts → cli/c.ts → cli/b.ts'])
   })
 
   test('and does not report a file that two others import', () => {
@@ -67,6 +55,6 @@ describe('the check finds a cycle', () => {
       'cli/b.ts': "import './c.ts'",
       'cli/c.ts': '',
     }
-    expect(circles(texts)).toEqual([])
+    expect(circlesOf(texts)).toEqual([])
   })
 })
