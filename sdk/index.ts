@@ -65,7 +65,7 @@ export type {
 } from './contract/owner/credentials.ts'
 export type { Enrollment, EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
 export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
-export type { OwnerMessageInput } from './contract/owner/messages.ts'
+export type { OwnerInbox, OwnerInboxMessage, OwnerMessageInput } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'
 export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'

@@ -90,7 +90,7 @@ function idsShownBy(id: string, command: Command): string | undefined {
   const isOwners = typed(command).startsWith('admin ')
   if (id === 'message_id')
     return isOwners
-      ? 'bridge admin conversations and bridge admin history show the ids'
+      ? 'bridge admin inbox and bridge admin history show the ids'
       : 'bridge inbox and bridge history show the ids'
   const list = command.parent?.commands.find((sibling) => sibling.name() === 'list')
   return list === undefined ? undefined : `bridge ${typed(list)} shows the ids`

@@ -31,7 +31,7 @@ export async function readProfile(paths: ProfilePaths): Promise<ProfileRecord | 
 export const hostCommands: ReadonlySet<string> = new Set(['status', 'doctor'])
 /** Commands that exist also as `bridge admin …`. */
 export const ownerCommands: ReadonlySet<string> = new Set([
-  ...['whoami', 'conversations', 'history', 'ack', 'status'],
+  ...['whoami', 'conversations', 'inbox', 'history', 'reply', 'ack', 'status'],
   ...['task create', 'task list', 'task show', 'task cancel'],
   ...['transfer list', 'transfer show', 'transfer cancel'],
 ])

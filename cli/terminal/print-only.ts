@@ -28,6 +28,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'transfer list',
   'transfer show',
   'admin whoami',
+  'admin inbox',
   'admin history',
   'admin audit',
   'admin status',

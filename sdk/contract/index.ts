@@ -48,7 +48,11 @@ import { audit } from './owner/audit.ts'
 import { credentials, takeovers } from './owner/credentials.ts'
 import { enrollments as ownerEnrollments } from './owner/enrollments.ts'
 import { environments } from './owner/environments.ts'
-import { conversations as ownerConversations, messages as ownerMessages } from './owner/messages.ts'
+import {
+  conversations as ownerConversations,
+  inbox as ownerInbox,
+  messages as ownerMessages,
+} from './owner/messages.ts'
 import { pairings } from './owner/pairings.ts'
 import { projects } from './owner/projects.ts'
 import { signIn } from './owner/sign-in.ts'
@@ -88,6 +92,7 @@ export const contract = {
     takeovers,
     recipientKeys: ownerRecipientKeys,
     messages: ownerMessages,
+    inbox: ownerInbox,
     conversations: ownerConversations,
     transfers: ownerTransfers,
     audit,

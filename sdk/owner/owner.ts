@@ -22,6 +22,7 @@ import { OwnerConversations } from '../resources/owner/conversations.ts'
 import { OwnerCredentials } from '../resources/owner/credentials.ts'
 import { OwnerEnrollments } from '../resources/owner/enrollments.ts'
 import { OwnerEnvironments } from '../resources/owner/environments.ts'
+import { OwnerInboxes } from '../resources/owner/inbox.ts'
 import { OwnerMessages } from '../resources/owner/messages.ts'
 import { OwnerPairings } from '../resources/owner/pairings.ts'
 import { OwnerProjects } from '../resources/owner/projects.ts'
@@ -104,6 +105,7 @@ export class Owner {
   readonly takeovers: OwnerTakeovers
   readonly recipientKeys: OwnerRecipientKeys
   readonly messages: OwnerMessages
+  readonly inbox: OwnerInboxes
   readonly conversations: OwnerConversations
   readonly audit: OwnerAudit
   readonly telemetry: OwnerTelemetry
@@ -133,6 +135,7 @@ export class Owner {
     this.takeovers = new OwnerTakeovers(call)
     this.recipientKeys = new OwnerRecipientKeys(call)
     this.messages = new OwnerMessages(call)
+    this.inbox = new OwnerInboxes(call)
     this.conversations = new OwnerConversations(call)
     this.audit = new OwnerAudit(call)
     this.telemetry = new OwnerTelemetry(call)

@@ -104,6 +104,11 @@ export async function findInProject(db: Db, projectId: string, id: string): Prom
     .executeTakeFirst()
 }
 
+/** The conversations with these ids, in no order. */
+export async function listByIds(db: Db, ids: readonly string[]): Promise<NamedRow[]> {
+  return ids.length === 0 ? [] : withNames(db).where('conversations.id', 'in', ids).execute()
+}
+
 export async function insertConversation(
   tx: Tx,
   conversation: Pick<ConversationRow, 'project_id' | 'kind' | 'agent_a' | 'agent_b'>,

@@ -1,7 +1,7 @@
 /** Sends messages as the owner and reads what agents wrote. Spec §4.3; contract §7. */
 import type { Conversation, MessagePage } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import type { OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
+import type { OwnerInbox, OwnerMessageInput } from '../../sdk/contract/owner/messages.ts'
 import { getAgent } from '../agents/store.ts'
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
@@ -14,16 +14,18 @@ import {
   toConversation,
 } from '../conversations/store.ts'
 import type { PageQuery } from '../database/page.ts'
+import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { Answer, Keyed } from '../idempotency.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { onceInProject } from '../projects/idempotency.ts'
-import { getProject } from '../projects/store.ts'
+import { getProject, listVisibleIds } from '../projects/store.ts'
 import { deliver, threadOf } from './actions.ts'
 import { openBudget } from './loop-guard.ts'
 import { toMessagePage } from './pages.ts'
 import * as store from './store.ts'
+import { listToOwner } from './to-owner.ts'
 
 /** Sends a message as the owner. It also reopens a conversation that the loop guard had stopped. */
 export function sendAsOwner(
@@ -166,4 +168,25 @@ export function readHistoryAsOwner(
     const rows = await store.listHistory(db, row.id, range)
     return toMessagePage(rows, { ...range, removedThrough: row.removed_through_sequence })
   })
+}
+
+export function readOwnerInbox(context: Context, caller: OwnerCaller, query: PageQuery): Promise<OwnerInbox> {
+  return readAsOwner(context, caller, async (db) => inboxPage(db, await listVisibleIds(db, caller), query))
+}
+
+export function readProjectInbox(
+  context: Context,
+  caller: OwnerCaller,
+  projectId: string,
+  query: PageQuery,
+): Promise<OwnerInbox> {
+  return readAsOwner(context, caller, async (db) => {
+    const { id } = await getProject(db, caller, projectId)
+    return inboxPage(db, [id], query)
+  })
+}
+
+async function inboxPage(db: Db, projects: readonly string[], query: PageQuery): Promise<OwnerInbox> {
+  const { items: messages, ...page } = await listToOwner(db, projects, query)
+  return { messages, ...page }
 }

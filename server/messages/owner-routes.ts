@@ -7,10 +7,12 @@ import {
   getConversationAsOwner,
   listConversationsAsOwner,
   readHistoryAsOwner,
+  readOwnerInbox,
+  readProjectInbox,
   sendAsOwner,
 } from './owner-actions.ts'
 
-const { messages, conversations } = contract.owner
+const { messages, inbox, conversations } = contract.owner
 
 export function messageOwnerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, messages.send, ({ caller, params, body, keyed }) =>
@@ -18,6 +20,10 @@ export function messageOwnerRoutes(app: FastifyInstance, context: Context): void
   )
   route(app, context, messages.acknowledge, ({ caller, params, body }) =>
     acknowledgeAsOwner(context, caller, params.id, body.message_ids),
+  )
+  route(app, context, inbox.list, ({ caller, query }) => readOwnerInbox(context, caller, query))
+  route(app, context, inbox.ofProject, ({ caller, params, query }) =>
+    readProjectInbox(context, caller, params.id, query),
   )
   route(app, context, conversations.list, ({ caller, params, query }) =>
     listConversationsAsOwner(context, caller, params.id, query),

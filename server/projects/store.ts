@@ -16,6 +16,10 @@ function visible(db: Db, owner: OwnerCaller) {
   return all.where('id', 'in', assigned.where('user_id', '=', owner.user_id))
 }
 
+/** Ids of all projects that a person may see. */
+export const listVisibleIds = async (db: Db, owner: OwnerCaller): Promise<string[]> =>
+  (await visible(db, owner).clearSelect().select('id').execute()).map(({ id }) => id)
+
 /** @throws not_found */
 export async function getProject(db: Db, owner: OwnerCaller, id: string): Promise<ProjectRow> {
   const row = await visible(db, owner).where('id', '=', id).executeTakeFirst()

@@ -7,10 +7,10 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { prepared } from '../database/prepared.ts'
 import { aside, days, inOrder } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
+import { isOpenToOwner } from '../messages/to-owner.ts'
 
 // Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
 // literally.
-const isOpenToOwner = sql<boolean>`recipient_kind = 'owner' and acknowledged_at is null`
 const isAwaited = sql<boolean>`type = 'question' and sender_kind = 'agent' and recipient_kind = 'agent'
   and expects_reply_by is not null and answered_at is null`
 const isPending = sql<boolean>`state = 'pending'`

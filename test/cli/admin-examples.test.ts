@@ -79,6 +79,7 @@ test('every example of the owner commands works as printed', async () => {
       await admin('pairing', 'enable', 'ada', 'ben')
       await offer({ from: await letIn('ada'), to: await letIn('ben'), bytes: Buffer.from('a file') })
     },
+    'admin reply': () => adaSays('may I?'),
     // Otherwise the latest message would be the owner's own, which the owner cannot acknowledge.
     'admin ack': () => adaSays('half of it'),
   }

@@ -222,7 +222,7 @@ describe('an agent at work', () => {
       ['admin', 'ack', 'x'],
       2,
       "the argument 'message_id' is invalid",
-      'bridge admin conversations and bridge admin history',
+      'bridge admin inbox and bridge admin history',
     ],
   ])('%j exits %i', async (argv, code, message, hint) => {
     const asCleo = argv.includes('--profile') ? argv : [...argv, '--profile', 'cleo']

@@ -129,6 +129,8 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'owner.recipientKeys.set': 'admin agent recipient-key',
   'owner.messages.send': 'admin message',
   'owner.messages.acknowledge': 'admin ack',
+  'owner.inbox.list': 'admin inbox',
+  'owner.inbox.ofProject': 'admin inbox',
   'owner.conversations.list': 'admin conversations',
   'owner.conversations.get': 'admin history',
   'owner.conversations.history': 'admin history',

@@ -154,6 +154,14 @@ const mail = (by: (its: Pair) => Ready['by']) => async (): Promise<Filled> => {
   return { by: by(its), params: { id, conversation_id: its.conversation }, made, size: 'pages' }
 }
 
+/** Messages to the owner. */
+const mailToOwner = async (): Promise<Filled> => {
+  const { ada, project } = await world.pair()
+  const conversation = await ada.conversationWith(ada.id)
+  const made = await times(6, () => ada.send(conversation, ada.id, long))
+  return { by: world.owner, params: project, made: made.map(idOf), size: 'pages' }
+}
+
 const conversations = (by: () => Ready['by'], name: string) => async (): Promise<Filled> => {
   const opened = await pair.ada.conversationWith(await member(pair.project.id, name))
   return { by: by(), params: pair.project, made: [pair.conversation, opened], size: 'short' }
@@ -208,6 +216,8 @@ const lists: Readonly<Record<ListId, () => Promise<Filled>>> = {
   'owner.pairings.list': short,
   'owner.enrollments.list': enrollments,
   'owner.credentials.list': short,
+  'owner.inbox.list': mailToOwner,
+  'owner.inbox.ofProject': mailToOwner,
   'owner.conversations.list': conversations(owner, longName(2)),
   'owner.conversations.history': mail(owner),
   'owner.transfers.list': transfers(owner),

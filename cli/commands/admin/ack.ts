@@ -2,13 +2,14 @@
 import { type Command, command, ids } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
-import { findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { projectOf } from '../../owner/inbox.ts'
+import { type ProjectOption, withProject } from '../../owner/names.ts'
 
 export function ackCommand(context: CliContext, run = ack): Command {
   const example = `bridge admin ack $(bridge admin history ada --json | grep -o '"id":"[^"]*"' | cut -d '"' -f 4 | tail -n 1)`
   const ack = command('ack', example)
     .description('Acknowledge messages that agents wrote to you: all of them or none.')
-    .argument('<message_id...>', 'as bridge admin history shows them', ids)
+    .argument('<message_id...>', 'as bridge admin inbox shows them', ids)
   return withProject(ack).action((messageIds: readonly string[], options: ProjectOption) =>
     run(context, messageIds, options),
   )
@@ -20,7 +21,7 @@ export const ack = (
   options: ProjectOption,
 ): Promise<void> =>
   asOwner(context, async (owner) => {
-    const project = await findProject(owner, options.project, context)
+    const project = await projectOf(owner, messageIds, options, context)
     const done = await owner.messages.acknowledge(project.id, messageIds, { signal: context.signal })
     const { acknowledged, already } = done
     const before = already.length === 0 ? '' : `, ${already.length} before`

@@ -28,6 +28,7 @@ import { createEnvironmentCommand } from './environment/create.ts'
 import { listEnvironmentsCommand } from './environment/list.ts'
 import { showEnvironmentCommand } from './environment/show.ts'
 import { historyCommand } from './history.ts'
+import { inboxCommand } from './inbox.ts'
 import { loginCommand } from './login.ts'
 import { logoutCommand } from './logout.ts'
 import { messageCommand } from './message.ts'
@@ -38,6 +39,7 @@ import { createProjectCommand } from './project/create.ts'
 import { deleteProjectCommand } from './project/delete.ts'
 import { listProjectsCommand } from './project/list.ts'
 import { projectStateCommand } from './project/state.ts'
+import { replyCommand } from './reply.ts'
 import { listSessionsCommand } from './sessions/list.ts'
 import { revokeSessionCommand } from './sessions/revoke.ts'
 import { setupCommand } from './setup.ts'
@@ -71,6 +73,8 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(enrollmentGroup(context))
     .addCommand(credentialGroup(context))
     .addCommand(takeoverCommand(context))
+    .addCommand(inboxCommand(context))
+    .addCommand(replyCommand(context))
     .addCommand(messageCommand(context))
     .addCommand(conversationsCommand(context))
     .addCommand(historyCommand(context))

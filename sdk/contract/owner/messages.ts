@@ -1,10 +1,21 @@
-/** Messages from and to the owner, and the history of conversations. Spec §4.3; contract §7. */
+/** Messages from and to the owner, and the history of conversations. Spec §4.3; contract §7, §10. */
 import { type Static, Type } from 'typebox'
 import { Conversation, ConversationList, MessagePage } from '../agent/conversations.ts'
 import { Acknowledged, Acknowledgements, Message } from '../agent/messages.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { IdParams, named, PageQuery, Sequence, Strict, Text, Timestamp, Uuid } from '../primitives.ts'
+import {
+  IdParams,
+  named,
+  PageQuery,
+  pageOf,
+  ref,
+  Sequence,
+  Strict,
+  Text,
+  Timestamp,
+  Uuid,
+} from '../primitives.ts'
 
 export const OwnerMessageInput = named(
   'OwnerMessageInput',
@@ -23,6 +34,16 @@ export const OwnerHistoryQuery = Strict({
   after_sequence: Type.Optional(Sequence),
   before_sequence: Type.Optional(Sequence),
 })
+
+/** Message to the owner that is not acknowledged, with its conversation, which names its project and agent. */
+export const OwnerInboxMessage = named(
+  'OwnerInboxMessage',
+  Type.Object({ ...Message.properties, conversation: ref(Conversation) }),
+)
+export type OwnerInboxMessage = Static<typeof OwnerInboxMessage>
+
+export const OwnerInbox = named('OwnerInbox', pageOf('messages', OwnerInboxMessage))
+export type OwnerInbox = Static<typeof OwnerInbox>
 
 export const messages = {
   send: endpoint({
@@ -46,6 +67,30 @@ export const messages = {
     params: IdParams,
     body: Acknowledgements,
     response: Acknowledged,
+    errors: ['not_found'],
+  }),
+}
+
+export const inbox = {
+  list: endpoint({
+    id: 'owner.inbox.list',
+    method: 'GET',
+    path: '/api/admin/inbox',
+    caller: 'owner',
+    summary: 'List the unacknowledged messages to the owner in all projects that the caller may see.',
+    query: PageQuery,
+    response: OwnerInbox,
+    errors: [],
+  }),
+  ofProject: endpoint({
+    id: 'owner.inbox.ofProject',
+    method: 'GET',
+    path: '/api/admin/projects/{id}/inbox',
+    caller: 'owner',
+    summary: 'List the unacknowledged messages to the owner in one project.',
+    params: IdParams,
+    query: PageQuery,
+    response: OwnerInbox,
     errors: ['not_found'],
   }),
 }

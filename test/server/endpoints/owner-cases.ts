@@ -53,7 +53,7 @@ async function written(world: World) {
 export const ownerCases: SomeCases<
   Extract<
     EndpointId,
-    `owner.${'projects' | 'environments' | 'agents' | 'pairings' | 'messages' | 'conversations'}.${string}`
+    `owner.${'projects' | 'environments' | 'agents' | 'pairings' | 'messages' | 'inbox' | 'conversations'}.${string}`
   >
 > = {
   'owner.projects.list': { success: async (world) => ({ by: world.owner, query: '?limit=1' }), refusals: {} },
@@ -269,6 +269,21 @@ export const ownerCases: SomeCases<
         return { by: world.owner, params: { id }, body: { message_ids: [message.id, unknownId] } }
       },
     },
+  },
+
+  'owner.inbox.list': {
+    success: async (world) => {
+      await written(world)
+      return { by: world.owner, query: '?limit=1' }
+    },
+    refusals: {},
+  },
+  'owner.inbox.ofProject': {
+    success: async (world) => {
+      const { id } = await written(world)
+      return { by: world.owner, params: { id }, query: '?limit=1' }
+    },
+    refusals: { not_found: nowhere() },
   },
 
   'owner.conversations.list': { success: listed, refusals: listedNowhere },
