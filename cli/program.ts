@@ -13,36 +13,50 @@ import { printsOnly } from './terminal/print-only.ts'
 
 type Load = () => Promise<(context: CliContext) => Command>
 
-/** Loaders by the typed word, in the order of the help. */
-const commands: Readonly<Record<string, Load>> = {
-  enroll: async () => (await import('./commands/enroll.ts')).enrollCommand,
-  whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand,
-  peers: async () => (await import('./commands/peers.ts')).peersCommand,
-  conversations: async () => (await import('./commands/conversations.ts')).conversationsCommand,
-  listen: async () => (await import('./commands/listen.ts')).listenCommand,
-  inbox: async () => (await import('./commands/inbox.ts')).inboxCommand,
-  send: async () => (await import('./commands/send.ts')).sendCommand,
-  ask: async () => (await import('./commands/ask.ts')).askCommand,
-  reply: async () => (await import('./commands/reply.ts')).replyCommand,
-  ack: async () => (await import('./commands/ack.ts')).ackCommand,
-  history: async () => (await import('./commands/history.ts')).historyCommand,
-  status: async () => (await import('./commands/status.ts')).statusCommand,
-  task: async () => (await import('./commands/task/task.ts')).taskCommand,
-  transfer: async () => (await import('./commands/transfer/transfer.ts')).transferCommand,
-  guide: async () => (await import('./commands/guide.ts')).guideCommand,
-  schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,
-  key: async () => (await import('./commands/key/key.ts')).keyCommand,
-  session: async () => (await import('./commands/session/session.ts')).sessionCommand,
-  outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
-  hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  completion: async () => {
-    const { completionCommand } = await import('./commands/completion.ts')
-    return (context) => completionCommand(context, () => program(context))
+/** Loaders by the typed word, under the headings and in the order of the help. */
+const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  'Start here:': {
+    enroll: async () => (await import('./commands/enroll.ts')).enrollCommand,
+    guide: async () => (await import('./commands/guide.ts')).guideCommand,
+    whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand,
+    doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   },
-  helper: async () => (await import('./commands/helper/helper.ts')).helperCommand,
-  admin: async () => (await import('./commands/admin/admin.ts')).adminCommand,
-  server: async () => (await import('./commands/server/server.ts')).serverCommand,
+  'Messages:': {
+    peers: async () => (await import('./commands/peers.ts')).peersCommand,
+    listen: async () => (await import('./commands/listen.ts')).listenCommand,
+    inbox: async () => (await import('./commands/inbox.ts')).inboxCommand,
+    send: async () => (await import('./commands/send.ts')).sendCommand,
+    ask: async () => (await import('./commands/ask.ts')).askCommand,
+    reply: async () => (await import('./commands/reply.ts')).replyCommand,
+    ack: async () => (await import('./commands/ack.ts')).ackCommand,
+    status: async () => (await import('./commands/status.ts')).statusCommand,
+    history: async () => (await import('./commands/history.ts')).historyCommand,
+    conversations: async () => (await import('./commands/conversations.ts')).conversationsCommand,
+  },
+  'Tasks and files:': {
+    task: async () => (await import('./commands/task/task.ts')).taskCommand,
+    transfer: async () => (await import('./commands/transfer/transfer.ts')).transferCommand,
+  },
+  'In a coding agent:': {
+    hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
+  },
+  'This agent:': {
+    schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,
+    session: async () => (await import('./commands/session/session.ts')).sessionCommand,
+    outbox: async () => (await import('./commands/outbox/outbox.ts')).outboxCommand,
+    key: async () => (await import('./commands/key/key.ts')).keyCommand,
+  },
+  'The owner and the node:': {
+    admin: async () => (await import('./commands/admin/admin.ts')).adminCommand,
+    server: async () => (await import('./commands/server/server.ts')).serverCommand,
+  },
+  'Other:': {
+    helper: async () => (await import('./commands/helper/helper.ts')).helperCommand,
+    completion: async () => {
+      const { completionCommand } = await import('./commands/completion.ts')
+      return (context) => completionCommand(context, () => program(context))
+    },
+  },
 }
 
 /** Returns the part of the tree that `argv` needs. Without `argv`, returns the whole tree. */
@@ -54,13 +68,20 @@ export async function program(context: CliContext, argv: readonly string[] = [])
       context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) }),
     )
   const typed = typedCommand(argv)
-  const needed = typed === undefined ? Object.values(commands) : [typed]
-  for (const make of await Promise.all(needed.map((load) => load()))) root.addCommand(make(context))
-  const isWhole = typed === undefined
-  if (isWhole) root.addCommand((await import('./commands/help.ts')).helpCommand(context, root))
+  if (typed === undefined) await addAll(root, context)
+  else root.addCommand((await typed())(context))
   root.helpCommand(false)
   routeOutput(root, context)
   return root
+}
+
+async function addAll(root: Command, context: CliContext): Promise<void> {
+  for (const [heading, loaders] of Object.entries(sections)) {
+    const makers = await Promise.all(Object.values(loaders).map((load) => load()))
+    for (const make of makers) root.addCommand(make(context).helpGroup(heading))
+  }
+  const { helpCommand } = await import('./commands/help.ts')
+  root.addCommand(helpCommand(context, root).helpGroup('Start here:'))
 }
 
 /**
@@ -71,7 +92,7 @@ function typedCommand(argv: readonly string[]): Load | undefined {
   for (let [word] = words; word?.startsWith('-'); [word] = words)
     words = words.slice(word === '--profile' ? 2 : 1)
   const [word = ''] = words
-  return Object.hasOwn(commands, word) ? commands[word] : undefined
+  return Object.values(sections).find((loaders) => Object.hasOwn(loaders, word))?.[word]
 }
 
 /** Returns the command's words, options and arguments, as its help names them. */

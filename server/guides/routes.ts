@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { type GuideTopic, guideTopics } from '../../sdk/contract/agent/guides.ts'
+import { guideTexts, guideVersion } from '../../sdk/contract/guide-texts.ts'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { route } from '../route.ts'
-import { guideTexts, guideVersion } from './texts.ts'
 
 export function guideRoutes(app: FastifyInstance, context: Context): void {
   const answer = (caller: AgentCaller, topic: GuideTopic) =>

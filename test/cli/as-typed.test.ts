@@ -58,7 +58,7 @@ test('every command named by the program, the node, a guide or a prompt exists, 
   const here = join(import.meta.dirname, '../..')
   const files = [
     'server/host/doctor.ts',
-    'server/guides/texts.ts',
+    'sdk/contract/guide-texts.ts',
     'server/enrollments/prompt.ts',
     'server/**/*.ts',
   ]

@@ -4,10 +4,11 @@
  */
 import { expect, test } from 'vitest'
 import { exitCodes, refusalExits } from '../../cli/exit-codes.ts'
+import { guideTopics } from '../../sdk/contract/agent/guides.ts'
 import { tasks } from '../../sdk/contract/agent/tasks.ts'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
+import { guideTexts } from '../../sdk/contract/guide-texts.ts'
 import { enrollmentPrompt } from '../../server/enrollments/prompt.ts'
-import { guideTexts } from '../../server/guides/texts.ts'
 import { runHere } from './frame.ts'
 
 /** Lines such as `- claim_held, exit 7: …`, in which several codes may share an exit code. */
@@ -52,3 +53,20 @@ test.each([
     expect(words).not.toMatch(/comes again/)
   },
 )
+
+test.each(guideTopics)(
+  'without an identity, bridge guide %s prints the copy of the program',
+  async (topic) => {
+    const { code, stdout, stderr } = await runHere(['guide', topic], { BRIDGE_HOME: '/no-home' })
+    expect([code, stdout]).toEqual([0, guideTexts[topic]])
+    expect(stderr).toBe('no identity in the profile default: this copy of the guide comes with the program\n')
+  },
+)
+
+test('the help lists the first commands first, and every command under a heading', async () => {
+  const { stdout } = await runHere(['--help'])
+  const headings = [...stdout.matchAll(/^(\S.*):$/gm)].map(([, heading]) => heading)
+  expect(headings.slice(0, 3)).toEqual(['Options', 'Start here', 'Messages'])
+  expect(headings).not.toContain('Commands')
+  expect(stdout).toMatch(/^Start here:\n {2}\w/m)
+})

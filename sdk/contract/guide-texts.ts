@@ -6,8 +6,8 @@
  *
  * Spec §2 "Guide response"; contract §5.
  */
-import type { GuideTopic } from '../../sdk/contract/agent/guides.ts'
-import { limits } from '../../sdk/contract/limits.ts'
+import type { GuideTopic } from './agent/guides.ts'
+import { limits } from './limits.ts'
 
 export const guideVersion = '1'
 
