@@ -1,4 +1,4 @@
-/** The parts that sending and receiving a file share. */
+/** Options and steps that sending and receiving a file share. */
 import type { Transfer } from '../contract/agent/transfers.ts'
 import type { Manifest, TransferMode } from '../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
@@ -10,13 +10,16 @@ import type { TransferProgress } from './wire/part-runner.ts'
 export interface MoveOptions extends KeyedOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /**
-   * A folder, private to this user, for what an interrupted run leaves, so that a later one uses or removes it. A profile has
-   * one; several runs share it.
+   * Folder, private to this user, for the files of an interrupted run, which a later run uses or removes. A
+   * profile has one such folder, which all its runs share.
    */
   readonly keep?: string | undefined
 }
 
-/** Reports that this side has removed its leftovers. If the report fails, the transfer is still complete. */
+/**
+ * Reports that this side has removed its copies and parts. If the report fails, the transfer is still
+ * complete.
+ */
 export async function reportCleanup(
   { transfers }: TransferContext,
   ended: Transfer,
@@ -30,7 +33,7 @@ export async function reportCleanup(
   }
 }
 
-/** The manifest of an offered file, for one of its two ways. */
+/** Returns the manifest of an offered file, for upload or download. */
 export const manifestOf = (
   transfer: Transfer,
   mode: TransferMode,

@@ -1,8 +1,9 @@
 /**
- * The parts of a Bridge that move the bytes of a transfer: the calls of the node, and clocks.
+ * Interfaces of the parts of a Bridge that sending and receiving a file use: calls to the node, keys and
+ * clocks.
  *
- * `bridge.transfers` implements {@link TransferCalls}. The interface stands here so that the files of this folder import
- * nothing of sdk/resources/transfers.ts, which loads them.
+ * `bridge.transfers` implements {@link TransferCalls}. The interface is declared here, because
+ * sdk/resources/transfers.ts loads the files of this folder and they must not import it.
  */
 import type { AgentAuthority } from '../agent/authority.ts'
 import type { Directory } from '../agent/directory.ts'
@@ -13,7 +14,7 @@ import type { RecipientKeys } from '../resources/recipient-keys.ts'
 import type { Address } from '../transport/address.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 
-/** The calls of sending and receiving. Each does what the method of `bridge.transfers` with its name does. */
+/** Calls for sending and receiving. Each does the same as the method of `bridge.transfers` with its name. */
 export interface TransferCalls {
   offer(input: TransferInput, options: KeyedOptions): Promise<Transfer>
   get(id: string, options?: CallOptions): Promise<Transfer>
@@ -24,19 +25,19 @@ export interface TransferCalls {
   secret(id: string, options: CallOptions): Promise<TransferSecret>
 }
 
-/** The other parts of a Bridge that moving bytes uses. */
+/** Parts of a Bridge, beside its calls, that sending and receiving use. */
 export interface Moving {
   /** Looks up the recipient. */
   readonly directory: Directory
-  /** Look up the key to seal to. */
+  /** Looks up the recipient's key, to which a file is sealed. */
   readonly recipientKeys: RecipientKeys
   /** Reads whether the node takes transfers now. */
   readonly bootstrap: BootstrapReader
-  /** The address of the node, and the proof of each request to its package store. */
+  /** Address of the node. `authority` signs each request to its package store. */
   readonly address: Address
   readonly authority: AgentAuthority
   readonly clock: () => Date
-  /** The time by which transfers and endpoints expire. */
+  /** Clock of the node, by which transfers and endpoints expire. */
   readonly nodeClock: NodeClock
   readonly random: (bytes: number) => Buffer
 }

@@ -24,7 +24,7 @@ import type { TransferProgress } from './wire/part-runner.ts'
 export interface ServingHelper {
   readonly endpoint: string
   readonly token: string
-  /** Timestamp. */
+  /** Timestamp by this machine's clock. */
   readonly expiresAt: string
   readonly ended: Promise<unknown>
   stop(): Promise<unknown>
@@ -43,8 +43,8 @@ const mostFailedStarts = 5
 /**
  * Serves a direct transfer until it ends, with one helper after the other.
  *
- * @throws the errors of `start`; LocalError `aborted`, `unreachable` if helpers end as soon as they start;
- * BridgeError
+ * @throws the errors of `start`. LocalError `aborted`, or `unreachable` if 5 helpers in a row end as soon as
+ * they start. BridgeError for refusals of the node.
  */
 export async function serveDirect(
   context: TransferContext,
@@ -69,7 +69,7 @@ export async function serveDirect(
   throw new LocalError('unreachable', 'the helper ends again and again as soon as it serves')
 }
 
-/** Answers the transfer where it came to its end while the helper started. */
+/** Stores the helper's endpoint at the node. Returns the transfer if it ended while the helper started. */
 async function deposit(
   context: TransferContext,
   id: string,
@@ -90,9 +90,11 @@ async function deposit(
 }
 
 /**
- * The end of the helper is of this machine's clock, that of the deposit of the node's. They may differ by
- * what the node takes of a request, which nobody learns: so the deposit ends a little before, a minute of
- * half an hour.
+ * Returns the endpoint to store. It expires a thirtieth of the remaining lifetime before its helper, which is
+ * one minute of 30.
+ *
+ * The helper ends by this machine's clock, the stored endpoint by the node's. The difference of the clocks is
+ * known only up to the duration of a request, so without that margin the endpoint could outlive its helper.
  */
 async function secretOf(
   context: TransferContext,
@@ -134,7 +136,7 @@ async function waiting(ms: number, signal: AbortSignal | undefined): Promise<voi
 export interface FetchDirectOptions {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
-  /** Take an endpoint of plain http: bytes and token travel in the clear. */
+  /** Allows an endpoint with plain http, where anyone on the network path can read the file and the token. */
   readonly allowPlainHttp?: boolean | undefined
   /** Called whenever plain http is used. */
   readonly onPlainHttp?: (() => void) | undefined
@@ -183,11 +185,11 @@ export async function fetchDirect(
   }
 }
 
-/** A sender that is reached anew may keep its token. */
+/** Compares endpoints in all fields, because a new endpoint of the same sender may have the same token. */
 const isSame = (one: TransferSecret, other: TransferSecret | undefined): boolean =>
   one.endpoint === other?.endpoint && one.token === other.token && one.expires_at === other.expires_at
 
-/** The node judged it too; the bytes of an endpoint that it should not have taken are not fetched either. */
+/** Checks the endpoint again, although the node has checked it, before any byte is fetched from it. */
 function requireAllowed(
   { endpoint }: TransferSecret,
   { allowPlainHttp, onPlainHttp }: FetchDirectOptions,

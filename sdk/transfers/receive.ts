@@ -1,6 +1,6 @@
 /**
- * Receiving a file: accept the offer, wait for the upload, download the missing parts, verify, decrypt,
- * publish the file under its name, send the receipt.
+ * Receives a file: accepts the offer, waits for the upload, downloads the missing parts, verifies and
+ * decrypts them, publishes the file under its name, and sends the receipt.
  *
  * If it is called again after a failure, it resumes with the parts that it has. Wrong bytes lead to a failed
  * transfer, never to a file.
@@ -56,9 +56,8 @@ export interface ReceivedFile {
 /**
  * Accepts an offer. Resolves once the file is verified and published and its receipt is stored.
  *
- * @throws LocalError `integrity` if the bytes differ from the offer: the failure is reported to the node, and
- * no file is
- *   published; `destination_exists`; BridgeError for refusals of the node
+ * @throws LocalError `integrity` if the bytes differ from the offer. The node is notified, and no file is
+ * published. LocalError `destination_exists`. BridgeError for refusals of the node.
  */
 export async function receiveFile(
   context: TransferContext,
@@ -90,7 +89,10 @@ export async function receiveFile(
   }
 }
 
-/** Accepted, and in package mode uploaded; or verified by a run that ended just then. */
+/**
+ * Returns the transfer once it is accepted and, in package mode, uploaded. It may already be verified, if an
+ * earlier run was interrupted after its receipt.
+ */
 async function acceptedTransfer(
   context: TransferContext,
   transferId: string,
@@ -204,19 +206,18 @@ async function fetchInto(
 }
 
 /**
- * A receipt over what this side has of the file, which is nothing: the service records that it does not
- * match.
+ * Sends a receipt over no bytes. It does not match the offer, so the node records the mismatch in its audit.
  */
 async function tellMismatch(context: TransferContext, transfer: Transfer): Promise<void> {
   try {
     await context.transfers.receipt(transfer.id, { size: 0, sha256: emptySha256 })
   } catch (error) {
-    // The refusal is the point of it; anything else does not outrank what happened here.
+    // The node always refuses this receipt. A failure to send it must not replace the `integrity` error.
     if (!(error instanceof BridgeError || error instanceof LocalError)) throw error
   }
 }
 
-/** The error for a transfer that ended without its file. */
+/** Returns the error for a transfer that ended without its file. */
 const ended = ({ state }: Transfer) =>
   new LocalError(
     'transfer_expired',

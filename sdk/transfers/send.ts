@@ -32,7 +32,7 @@ export interface SealOptions {
   readonly required?: boolean | undefined
 }
 
-/** Serves a file from this machine until its transfer is over; `path` holds the bytes that travel. */
+/** Serves a file from this machine until its transfer has ended. `path` holds the bytes that are sent. */
 export type Serve = (transfer: Transfer, path: string) => Promise<Transfer>
 
 /** Options of sending a file. */
@@ -144,7 +144,8 @@ async function inPlace(
     await place.remove()
     return reported
   } catch (error) {
-    // The offer may be stored despite the failure. A retry then needs its Idempotency-Key, so the record stays.
+    // The offer may be stored despite the failure. A retry then needs its Idempotency-Key, so the record
+    // stays.
     const isLost = place.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
     if (isLost) await place.remove()
     throw error
@@ -207,7 +208,9 @@ async function placeOf(
   return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
 }
 
-/** Returns the path of the bytes to send: the file itself, or its private copy if it is encrypted or served. */
+/**
+ * Returns the path of the bytes to send: the file itself, or its private copy if it is encrypted or served.
+ */
 const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
   mode === 'package' && sealed_to === null ? path : place.bytes
 
@@ -231,7 +234,10 @@ async function prepared(
 const isFile = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.isFile() === true
 
-/** Copies the file. Not a hard link, which would change with the file. Shares blocks where the file system can. */
+/**
+ * Copies the file. Not a hard link, which would change with the file. Shares blocks where the file system
+ * can.
+ */
 async function copied(path: string, draft: string): Promise<void> {
   await copyFile(path, draft, constants.COPYFILE_FICLONE).catch((error: unknown) => {
     throw storageFailed(path, error)

@@ -1,12 +1,13 @@
 /**
- * The three families of errors that a client meets, and what each says about the outcome of the request.
+ * Three error classes of the client, and what each says about the outcome of a request.
  *
- * - `BridgeError`: the service refused. Its code is one of the catalogue.
- * - `HelperError`: a direct helper refused, with a code of its own catalogue.
- * - `LocalError`: the request never reached the service, or no answer came back.
+ * - `BridgeError`: the node refused. The code is one of `errors`.
+ * - `HelperError`: a helper refused. The code is one of `helperErrors`.
+ * - `LocalError`: the request did not reach the node, or no usable answer came back. Its codes are
+ *   `localErrors`.
  *
- * Messages name method and path, and the address where nothing usable answered; never a header, a body or a
- * query.
+ * Messages name method and path, and the address if no usable answer came from it. They never contain a
+ * header, a body or a query.
  *
  * Contract §2, §13.
  */
@@ -14,10 +15,10 @@ import type { ErrorBody } from '../contract/error-body.ts'
 import { type ErrorCode, errors, type Retry } from '../contract/errors.ts'
 import { type HelperErrorCode, helperErrors } from '../contract/helper/errors.ts'
 
-/** A refusal by a newer service may carry a code that this client does not know. */
+/** Code of a refusal. It is `unrecognized` for a code that only a newer node knows. */
 export type RefusalCode = ErrorCode | 'unrecognized'
 
-/** Code → meaning of everything that goes wrong on this side of the service. */
+/** Meaning of each code of {@link LocalError}. */
 export const localErrors = {
   unreachable: 'No connection to the node, or a proxy answered in its place.',
   timeout: 'The node did not answer in time; whether the request took effect is unknown.',
@@ -55,24 +56,24 @@ export type LocalErrorCode = keyof typeof localErrors
 export interface Asked {
   readonly method: string
   readonly path: string
-  /** The address of the node, where a failure may lie in it. */
+  /** Address of the node, if the failure may be caused by the address. */
   readonly at?: string | undefined
 }
 
-/** The service refused. See {@link LocalError} for everything else. */
+/** Refusal of the node. See {@link LocalError} for failures without an answer of the node. */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError'
   /** One of {@link errors}; `unrecognized` for one that only a newer node knows. */
   readonly code: RefusalCode
   /** The node's message for people. `message` starts with the request and the code, and then repeats it. */
   readonly reason: string
-  /** Of the HTTP answer. */
+  /** Status of the HTTP answer. */
   readonly status: number
   /** Whether and how the same request may be tried again. */
   readonly retry: Retry
   /** Finds the request in the node's log and audit. */
   readonly requestId: string
-  /** How long the node asks to wait. */
+  /** Milliseconds to wait before the next attempt, if the node named them. */
   readonly retryAfterMs: number | undefined
   /** Details of the refusal. docs/errors.md lists the fields of each code. */
   readonly details: Readonly<Record<string, unknown>>
@@ -91,8 +92,8 @@ export class BridgeError extends Error {
 }
 
 /**
- * No answer of the service stands behind this one. `cause` holds what the platform said, where it said
- * something.
+ * Failure on this side: no usable answer of the node, or a local cause. `cause` holds the platform's error,
+ * if there is one.
  */
 export class LocalError extends Error {
   override readonly name = 'LocalError'
@@ -105,12 +106,15 @@ export class LocalError extends Error {
   }
 }
 
-/** A helper refused. Everything else is a BridgeError (the service) or a LocalError (nobody answered). */
+/**
+ * Refusal of a helper. Other failures are a BridgeError (refused by the node) or a LocalError (no usable
+ * answer).
+ */
 export class HelperError extends Error {
   override readonly name = 'HelperError'
   /** One of {@link helperErrors}. */
   readonly code: HelperErrorCode | 'unrecognized'
-  /** Of the HTTP answer. */
+  /** Status of the HTTP answer. */
   readonly status: number
 
   constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {
@@ -120,7 +124,7 @@ export class HelperError extends Error {
   }
 }
 
-/** Codes of a request that may have arrived, without an answer of the service. */
+/** Codes of a request that may have reached the node, but got no usable answer. */
 export const unanswered: ReadonlySet<LocalErrorCode> = new Set([
   'unreachable',
   'timeout',
@@ -132,7 +136,8 @@ export const unanswered: ReadonlySet<LocalErrorCode> = new Set([
 ])
 
 /**
- * Whether the request may have taken effect although no answer says so: retry with the same key, or keep it.
+ * Returns whether the request may have taken effect without a usable answer. The caller retries it with the
+ * same Idempotency-Key, or stores it for later.
  */
 export function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof BridgeError) return error.status === 503 || error.retry === 'same-key'
@@ -140,10 +145,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /**
- * Whether the request had no effect and never will: the node refused it, or its recipient does not exist.
+ * Returns whether the request had no effect and never will, because the node refused it or its recipient does
+ * not exist.
  *
- * Not the opposite of {@link isOutcomeUnknown}: after a failure of this machine, such as a full disk, neither
- * holds.
+ * It is not the opposite of {@link isOutcomeUnknown}. Both are false after a failure of this machine, such as
+ * a full disk.
  */
 export function isRefused(error: unknown): boolean {
   if (error instanceof BridgeError) return !isOutcomeUnknown(error)

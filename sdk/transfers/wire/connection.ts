@@ -1,8 +1,9 @@
 /**
- * One request to the home of a file, its body and its answer streamed.
+ * HTTP connections from one transfer to one endpoint. Bodies and answers are streamed.
  *
- * Over node:http(s), with the platform's own TLS verification and no redirects. An answer that comes while a body is
- * still being sent ends the sending: the refusal counts, not the broken pipe.
+ * Requests use node:http or node:https with the platform's TLS verification, and follow no redirect. If an
+ * answer arrives while a body is still being sent, sending stops, and the caller gets the refusal instead of
+ * a broken pipe.
  */
 
 import type { FileHandle } from 'node:fs/promises'
@@ -20,39 +21,43 @@ import { type EndpointRequest, endpointRefusal, type FileEndpoint } from './endp
 
 export interface Outgoing {
   readonly method: EndpointRequest['method']
-  /** Behind the prefix of the home. */
+  /** Path below the prefix of the endpoint. */
   readonly path: string
-  /** A part of a file, as the body. */
+  /** Part of a file that is sent as the body. */
   readonly part?: { readonly file: FileHandle; readonly part: ManifestPart } | undefined
   readonly signal?: AbortSignal | undefined
   readonly onBytes?: ((count: number) => void) | undefined
-  /** How long nothing may come or go. */
+  /** Time limit for a connection on which no byte moves. */
   readonly idleMs: number
 }
 
 const maxAnswerBytes = 256 * 1024
 
-/** The connections of one transfer to one home. */
+/** Connections of one transfer to one endpoint, kept open between requests. */
 export class Connection {
-  readonly #home: FileEndpoint
+  readonly #endpoint: FileEndpoint
   #agent: HttpAgent | undefined
   #request: typeof httpRequest = httpRequest
 
-  constructor(home: FileEndpoint) {
-    this.#home = home
+  constructor(endpoint: FileEndpoint) {
+    this.#endpoint = endpoint
   }
 
-  get home(): FileEndpoint {
-    return this.#home
+  get endpoint(): FileEndpoint {
+    return this.#endpoint
   }
 
-  /** A 200, its body not read yet. @throws HelperError, BridgeError, LocalError */
+  /**
+   * Sends a request and returns its 200 answer with the body unread.
+   *
+   * @throws HelperError or BridgeError if the endpoint refuses; LocalError if no usable answer arrives
+   */
   async send(outgoing: Outgoing): Promise<IncomingMessage> {
     const { method, path, part } = outgoing
-    const target = `${this.#home.prefix}${path}`
+    const target = `${this.#endpoint.prefix}${path}`
     const asked = { method, path: target }
     const bodySha256 = part?.part.sha256 ?? emptySha256
-    const headers = await this.#home.authorise({ method, target, bodySha256 })
+    const headers = await this.#endpoint.authorise({ method, target, bodySha256 })
     try {
       const message = await this.#exchange(outgoing, target, headers)
       if (message.statusCode === 200) return message
@@ -60,11 +65,15 @@ export class Connection {
     } catch (error) {
       if (error instanceof HelperError) throw error
       const ended = outgoing.signal?.aborted === true ? 'by-caller' : endedBy(error)
-      throw failureOf(error, asked, ended, this.#home.called)
+      throw failureOf(error, asked, ended, this.#endpoint.called)
     }
   }
 
-  /** A 200 with a JSON object. */
+  /**
+   * Sends a request and returns the JSON object of its 200 answer.
+   *
+   * @throws as `send`, LocalError `bad_response`
+   */
   async ask<T>(outgoing: Outgoing, required: readonly (keyof T & string)[]): Promise<T> {
     const message = await this.send(outgoing)
     const value = parseObject(await textOf(message))
@@ -88,7 +97,10 @@ export class Connection {
     await this.#open()
     const length = method === 'GET' ? {} : { 'content-length': String(part?.part.size ?? 0) }
     const options = { method, headers: { ...headers, ...length }, agent: this.#agent }
-    const request = this.#request(`${this.#home.origin}${target}`, { ...options, ...(signal && { signal }) })
+    const request = this.#request(`${this.#endpoint.origin}${target}`, {
+      ...options,
+      ...(signal && { signal }),
+    })
     request.setTimeout(idleMs, () => request.destroy(new IdleError()))
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve).on('error', reject)
@@ -96,7 +108,7 @@ export class Connection {
     if (part === undefined) request.end()
     else await Promise.race([sendPart(request, part, onBytes), answered])
     const message = await answered
-    // A refusal came before the body was sent: what is left of it stays here.
+    // If a refusal arrives before the whole body was sent, the rest of the body is not sent.
     message
       .on('error', () => {})
       .once('end', () => {
@@ -107,13 +119,13 @@ export class Connection {
 
   async #open(): Promise<void> {
     if (this.#agent !== undefined) return
-    if (!this.#home.origin.startsWith('https:')) {
-      this.#agent = new HttpAgent({ keepAlive: true, maxSockets: this.#home.partsAtOnce ?? 1 })
+    if (!this.#endpoint.origin.startsWith('https:')) {
+      this.#agent = new HttpAgent({ keepAlive: true, maxSockets: this.#endpoint.partsAtOnce ?? 1 })
       return
     }
     const { Agent, request } = await import('node:https')
     this.#request = request as typeof httpRequest
-    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#home.partsAtOnce ?? 1 })
+    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#endpoint.partsAtOnce ?? 1 })
   }
 }
 
@@ -122,7 +134,9 @@ class IdleError extends Error {}
 const endedBy = (error: unknown): 'by-time' | undefined =>
   error instanceof IdleError ? 'by-time' : undefined
 
-/** A block is reused by the reader once the connection has taken it. */
+/**
+ * Sends a part block by block. Each write is awaited, because the reader then reuses the memory of the block.
+ */
 async function sendPart(
   request: ClientRequest,
   { file, part }: { readonly file: FileHandle; readonly part: ManifestPart },
@@ -137,7 +151,8 @@ async function sendPart(
     })
     request.end()
   } catch (error) {
-    // The connection ended, with an answer or without: that tells more than a write that failed. The file's own errors count.
+    // An error of the file is thrown. If the connection ended, its answer or its error says more than a
+    // failed write.
     if (!request.destroyed && request.writable) throw error
     await new Promise<void>((resolve) => setImmediate(resolve))
   }

@@ -1,8 +1,9 @@
 /**
- * A file from its home, part by part, verified before it has its name.
+ * Downloads a file part by part and verifies it before it gets its name.
  *
- * Parts wait in the part store of the destination's folder: a call that fails leaves what it has verified,
- * and the next one goes on from there. A file of the name is never overwritten, and never seen unfinished.
+ * Verified parts are stored in the part store of the destination folder. If a call fails, the next one
+ * resumes with them. An existing file of that name is never overwritten, and an unfinished file never has the
+ * name.
  *
  * Spec §4.5; contract §9.
  */
@@ -22,7 +23,7 @@ import type { FileEndpoint } from './endpoint.ts'
 import { manifestDigest } from './manifest.ts'
 import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 
-/** A received file: where it lies, its size in bytes and its hash. */
+/** Received file: its path, its size in bytes and its hash. */
 export interface Downloaded {
   readonly path: string
   readonly size: number
@@ -32,17 +33,17 @@ export interface Downloaded {
 /**
  * Downloads the file that the manifest describes into a folder, under the manifest's name.
  *
- * @throws LocalError `integrity` when the home serves other bytes, `destination_exists`, `transfer_in_use`,
- *   `transfer_expired`, `storage_failed`, `aborted`, what the connection met; HelperError or BridgeError when the home
- *   refuses.
+ * @throws LocalError `integrity` if the endpoint serves other bytes, `destination_exists`, `transfer_in_use`,
+ * `transfer_expired`, `storage_failed`, `aborted`, and the codes of a failed connection; HelperError or
+ * BridgeError if the endpoint refuses.
  */
 export async function downloadFile(
-  home: FileEndpoint,
+  endpoint: FileEndpoint,
   manifest: Manifest,
   folderPath: string,
   options: TransferOptions = {},
 ): Promise<Downloaded> {
-  const line = new Connection(home)
+  const line = new Connection(endpoint)
   const folder = await Folder.open(folderPath).catch((error: unknown) => {
     throw storageFailed(folderPath, error)
   })
@@ -111,15 +112,15 @@ async function fetchPart(
     const isWhole = message.complete || !message.destroyed
     message.destroy()
     const code = error instanceof PartError ? error.code : undefined
-    // Another length without a break is other bytes.
+    // A wrong length on an unbroken connection means other bytes than those of the manifest.
     if (code === 'length_mismatch' && isWhole) throw new PartError('hash_mismatch', { cause: error })
-    // The connection ended inside the part, or crawled: the next attempt may do better.
+    // The connection broke inside the part or was too slow, so the part is tried again.
     if (code !== 'length_mismatch' && code !== 'too_slow') throw error
     throw new LocalError('unreachable', `the connection broke inside part ${part.index}`, { cause: error })
   }
 }
 
-/** A refusal of the part store as an error of the client. */
+/** Returns the client's error for a refusal of the part store. */
 function localError(error: unknown, { filename }: Manifest): unknown {
   if (error instanceof ManifestChangedError) {
     const words = 'the folder holds parts of this transfer for another manifest'

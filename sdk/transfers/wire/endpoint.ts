@@ -1,8 +1,9 @@
 /**
- * Where the bytes of a transfer are handed over: the direct helper, or the package store of the service.
+ * Endpoint to which the parts of a file are sent and from which they are fetched: a helper, or the node's
+ * package store.
  *
- * Both speak the same routes; they differ in their address and in what proves the caller. The proof is asked
- * for at every attempt, and goes to that address only: a redirect is refused and never followed.
+ * Both serve the same routes. They differ in their address and in the headers that prove the caller. Each
+ * attempt gets fresh headers, which are sent to that address alone, because redirects are refused.
  *
  * Spec §4.5, §5 "Transfer helper"; contract §9.
  */
@@ -13,7 +14,7 @@ import { BridgeError, HelperError, LocalError } from '../../transport/failures.t
 /** Request that is about to be sent. */
 export interface EndpointRequest {
   readonly method: 'GET' | 'PUT' | 'POST'
-  /** As it travels. */
+  /** Path and query as sent. */
   readonly target: string
   /** Hash of the body. For a part, this is its hash in the manifest. */
   readonly bodySha256: string
@@ -27,11 +28,14 @@ export interface FileEndpoint {
   readonly prefix: string
   /** Name of the endpoint in messages. By default the node. */
   readonly called?: string
-  /** How many parts it hands out at a time; one when absent, as a helper does. */
+  /** Number of parts that may be fetched at a time. One by default, as a helper allows. */
   readonly partsAtOnce?: number
-  /** The headers that prove the caller; asked again for each attempt. */
+  /** Returns the headers that prove the caller. Called for each attempt. */
   authorise(request: EndpointRequest): Record<string, string> | Promise<Record<string, string>>
-  /** Whether it mended what a refusal names, so that the same request may be tried again at once. */
+  /**
+   * Removes the cause of a refusal, if it can. Returns true if the same request may be sent again
+   * immediately.
+   */
   mend?(refusal: BridgeError): Promise<boolean>
 }
 
@@ -40,11 +44,13 @@ export interface HelperEndpoint {
   /** An https origin without path, user info or query. */
   readonly endpoint: string
   readonly token: string
-  /** Plain http beyond this machine: the bytes and the token travel in the clear. */
+  /**
+   * Allows plain http to another machine, where anyone on the network path can read the file and the token.
+   */
   readonly allowPlainHttp?: boolean | undefined
 }
 
-/** The home behind a helper. @throws LocalError `invalid_url`, `insecure_url` */
+/** Returns the file endpoint of a helper. @throws LocalError `invalid_url`, `insecure_url` */
 export function helperEndpoint({ endpoint, token, allowPlainHttp }: HelperEndpoint): FileEndpoint {
   const { origin, prefix } = parseBaseUrl(endpoint, { allowPlainHttp })
   if (prefix !== '') throw new LocalError('invalid_url', 'the endpoint of a helper has no path')

@@ -1,7 +1,7 @@
 /**
- * Creating the manifest of a file: its length and hash, and those of its parts.
+ * Creates the manifest of a file: its length and hash, and those of its parts. The file is read once.
  *
- * The file is read once. Spec §2, Transfer manifest.
+ * Spec §2, Transfer manifest.
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -26,7 +26,7 @@ export interface DescribeOptions {
   readonly mode: TransferMode
   /** The name that the file has on the other side. */
   readonly filename: string
-  /** Bytes of each part but the last; chosen by the size of the file when absent. */
+  /** Bytes of each part but the last. By default chosen by the size of the file. */
   readonly partSize?: number | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: { readonly bytes: number; readonly total: number }) => void) | undefined
@@ -35,18 +35,19 @@ export interface DescribeOptions {
 const MiB = 1024 * 1024
 
 /**
- * Small enough to lose little when a connection breaks: a sixty-fourth, or 8 MiB. Larger parts of larger
- * files, since each costs a signature, a sync and two commits.
+ * Returns the default part size: a sixty-fourth of the file, at least 8 MiB and at most 96 MiB.
+ *
+ * A broken connection costs at most one part. Each part costs a signature, a sync and two commits, so the
+ * parts of a large file are larger.
  */
 export const usualPartSize = (size: number): number =>
   Math.min(transferLimits.partBytes, Math.max(8 * MiB, Math.ceil(size / 64 / MiB) * MiB))
 
 /**
- * The manifest of a file as it is now.
+ * Returns the manifest of a file as it is now.
  *
- * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and for what
- * is no
- *   regular file or cannot be opened; `storage_failed` when its reading fails.
+ * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and if the
+ * path is no regular file or cannot be opened. LocalError `storage_failed` if reading fails.
  */
 export async function describeFile(path: string, options: DescribeOptions): Promise<Manifest> {
   const { transferId, mode, filename } = options
@@ -66,7 +67,7 @@ export async function describeFile(path: string, options: DescribeOptions): Prom
   }
 }
 
-/** SHA-256 of the manifest's bytes in their one spelling: what both sides compare. */
+/** Returns the SHA-256 of the manifest's text, by which both sides compare their manifests. */
 export const manifestDigest = (manifest: Manifest): string =>
   createHash('sha256').update(manifestText(manifest)).digest('hex')
 
@@ -106,7 +107,7 @@ async function measure(
     await eachBlock(file, { offset, size }, (block) => {
       signal?.throwIfAborted()
       hash.update(block)
-      // The only part is the whole: hashed once.
+      // A single part has the hash of the whole file, which is then computed once.
       if (sizes.length > 1) whole.update(block)
     })
     parts.push({ index, offset, size, sha256: hash.digest('hex') })

@@ -1,10 +1,9 @@
 /**
  * Retry policy for moving bytes, in both directions.
  *
- * - `transfer_busy`: "another file operation is running and the request should be retried within the offer
- *   lifetime".
- * - A connection that broke, a body that came too slowly, a disk or a service that says "not now": again,
- *   some times for each request.
+ * - `transfer_busy` is retried until the offer expires.
+ * - A broken connection, a body that moved too slowly, and a temporary failure of a disk or of the node are
+ *   retried up to 6 times for each request.
  * - Every other failure is thrown immediately.
  *
  * Spec §7.
@@ -16,7 +15,7 @@ import { isTemporary } from '../../transport/temporary.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
-  /** After this nothing is tried again: the expiry of the offer or of the endpoint. */
+  /** Expiry of the offer or of the endpoint. No attempt begins later. */
   readonly expiresAt?: Date | undefined
   readonly clock?: (() => Date) | undefined
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
@@ -40,7 +39,7 @@ export class PartRetry {
   /**
    * Waits before the next attempt.
    *
-   * @throws the error itself when there is none; LocalError `transfer_expired`, `aborted`
+   * @throws the given error if it must not be retried; LocalError `transfer_expired`, `aborted`
    */
   async afterFailure(error: unknown): Promise<void> {
     const ms = this.#delay(error)

@@ -1,4 +1,6 @@
-/** Common part of upload and download: the status of the endpoint, attempts, progress. */
+/**
+ * Runs the parts of an upload or a download: asks the status of the endpoint, retries, and reports progress.
+ */
 import type { TransferStatus } from '../../contract/helper/endpoints.ts'
 import type { Manifest, ManifestPart } from '../../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../../transport/failures.ts'
@@ -11,8 +13,8 @@ export type TransferPhase = 'sealing' | 'reading' | 'moving' | 'checking' | 'ope
 /** Progress of a transfer, in bytes. */
 export interface TransferProgress {
   /**
-   * Before the offer the file is sealed and read; then it moves; at last the whole is checked, and opened
-   * where it was sealed.
+   * `sealing` and `reading` come before the offer. `moving` follows. At the end the whole file is checked
+   * (`checking`) and, if it is sealed, opened (`opening`).
    */
   readonly phase: TransferPhase
   /** Bytes done in this phase. While the file moves, this includes the bytes of the part in flight. */
@@ -20,11 +22,11 @@ export interface TransferProgress {
   readonly total: number
   readonly parts: number
   readonly totalParts: number
-  /** Parts that were there before this call. */
+  /** Parts that an earlier call had moved. */
   readonly resumedParts: number
 }
 
-/** A phase that is not about parts. */
+/** Returns the progress of a phase without parts. */
 export const phaseOf = (phase: TransferPhase, bytes: number, total: number): TransferProgress => ({
   phase,
   bytes,
@@ -50,19 +52,19 @@ export function counting(
 /** Options of every upload and download. */
 export interface TransferOptions extends RetryOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
-  /** How long a connection may be silent. */
+  /** Time limit for a connection on which no byte moves. 30 seconds by default. */
   readonly idleMs?: number | undefined
 }
 
 const usualIdleMs = 30_000
 
-/** `onBytes` is called with the number of bytes as they move. */
+/** One attempt to move a part. It calls `onBytes` with the number of bytes as they move. */
 export type PartAttempt = (
   part: ManifestPart,
   options: { readonly onBytes: (count: number) => void; readonly signal: AbortSignal | undefined },
 ) => Promise<void>
 
-/** The parts of one transfer over one line: as often as it takes, and how far it is. */
+/** Moves the parts of one transfer over one connection, with retries, and reports the progress. */
 export class PartRunner {
   readonly #line: Connection
   readonly #manifest: Manifest
@@ -82,7 +84,7 @@ export class PartRunner {
     return this.#options.idleMs ?? usualIdleMs
   }
 
-  /** These parts are across already. */
+  /** Counts parts that an earlier call has moved. */
   resume(parts: readonly ManifestPart[]): void {
     this.#across = parts.reduce((sum, { size }) => sum + size, 0)
     this.#parts = parts.length
@@ -90,12 +92,16 @@ export class PartRunner {
     this.#tell()
   }
 
-  /** All parts are across: the whole is checked. */
+  /** Reports that all parts have moved and the whole file is being checked. */
   check(): void {
     this.#tell('checking')
   }
 
-  /** Any request, as often as it takes. */
+  /**
+   * Repeats a request until it succeeds or must not be retried.
+   *
+   * @throws LocalError `aborted`, and as `PartRetry`
+   */
   async again<T>(attempt: () => Promise<T>, signal = this.#options.signal): Promise<T> {
     const patience = new PartRetry({ ...this.#options, signal })
     for (;;) {
@@ -104,13 +110,13 @@ export class PartRunner {
       } catch (error) {
         if (this.#options.signal?.aborted)
           throw new LocalError('aborted', 'given up by the caller', { cause: error })
-        if (error instanceof BridgeError && (await this.#line.home.mend?.(error)) === true) continue
+        if (error instanceof BridgeError && (await this.#line.endpoint.mend?.(error)) === true) continue
         await patience.afterFailure(error)
       }
     }
   }
 
-  /** One part, as often as it takes. */
+  /** Moves one part, with retries. */
   async each(part: ManifestPart, attempt: PartAttempt, signal = this.#options.signal): Promise<void> {
     let moving = 0
     const drop = () => {
@@ -133,8 +139,8 @@ export class PartRunner {
   }
 
   /**
-   * All of them, so many at a time as the home hands out; the first that fails ends the others, and is what
-   * is thrown.
+   * Moves parts, as many at a time as the endpoint allows. The first failure ends the other attempts and is
+   * thrown.
    */
   async all(parts: readonly ManifestPart[], attempt: PartAttempt): Promise<void> {
     const waiting = [...parts]
@@ -152,7 +158,7 @@ export class PartRunner {
       failures.push(error)
       failing.abort()
     }
-    const { partsAtOnce = 1 } = this.#line.home
+    const { partsAtOnce = 1 } = this.#line.endpoint
     await Promise.all(Array.from({ length: partsAtOnce }, () => worker().catch(failed)))
     if (failures.length > 0) throw failures[0]
   }
@@ -169,7 +175,7 @@ export class PartRunner {
   }
 }
 
-/** The status of the home. @throws LocalError `integrity` when it holds another file. */
+/** Reads the status of the endpoint. @throws LocalError `integrity` if the endpoint has another file */
 export async function statusOf(
   work: PartRunner,
   line: Connection,

@@ -1,10 +1,12 @@
 /**
- * Checks that an address leads to the expected helper. The request is that of the recipient: the same token,
- * the same TLS, no redirects followed.
+ * Checks that an address leads to the expected helper.
+ *
+ * The request is the same as the recipient's, with the same token and TLS verification, and follows no
+ * redirect.
  *
  * - Only a helper that has the manifest knows its digest, so the digest identifies it.
- * - While a tunnel starts, it may answer with errors and pages of its own, and these are retried. A redirect, a
- *   bad certificate or another helper fails immediately.
+ * - While a tunnel starts, it may answer with errors and pages of its own, and these are retried. A redirect,
+ *   a bad certificate or another helper fails immediately.
  *
  * Spec §4.5, §5; contract §9 "Direct mode".
  */
@@ -31,8 +33,9 @@ const pauseMs = 250
 /**
  * Repeats the request until the helper of this manifest answers.
  *
- * @throws LocalError `redirected`, `certificate_refused`, `insecure_url`, `unreachable`, `timeout`, `aborted`;
- *   `integrity` for the helper of another file; `bad_response` if no helper answers, or one with another token
+ * @throws LocalError `redirected`, `certificate_refused`, `insecure_url`, `unreachable`, `timeout`,
+ * `aborted`. LocalError `integrity` for the helper of another file. LocalError `bad_response` if the answer
+ * is not a helper's, or is that of a helper with another token.
  */
 export async function probeHelper(
   endpoint: HelperEndpoint,
@@ -78,7 +81,7 @@ async function askOnce(
   if (!isOurs) throw new LocalError('integrity', 'a helper of another file answered')
 }
 
-/** For the user a helper that refuses is no helper of this file. */
+/** Returns the error for the user. A helper that refuses the request is not the helper of this file. */
 function wordsOf(error: unknown): unknown {
   if (!(error instanceof HelperError)) return error
   const words =

@@ -1,8 +1,8 @@
 /**
  * Uploads a file part by part, to the node or to a helper.
  *
- * Parts that the receiver has committed are not sent again, so a broken connection costs at most one part. The
- * receiver reports size and hash of what it received, and they must match the manifest.
+ * Parts that the receiver has committed are not sent again, so a broken connection costs at most one part.
+ * The receiver reports size and hash of what it received, and they must match the manifest.
  *
  * Spec §3, §4.5.
  */
@@ -23,17 +23,17 @@ const finalizeMs = 600_000
  *
  * If a call failed, the next call sends only the missing parts.
  *
- * @throws LocalError `integrity` if the file does not match the manifest, `transfer_expired`, `aborted`, and the
- * codes of a failed connection; HelperError or BridgeError if the receiver refuses.
+ * @throws LocalError `integrity` if the file does not match the manifest, `transfer_expired`, `aborted`, and
+ * the codes of a failed connection; HelperError or BridgeError if the receiver refuses.
  */
 export async function uploadFile(
-  home: FileEndpoint,
+  endpoint: FileEndpoint,
   manifest: Manifest,
   path: string,
   options: TransferOptions = {},
 ): Promise<FileVerified> {
   const file = await openSource(path, manifest)
-  const line = new Connection(home)
+  const line = new Connection(endpoint)
   try {
     return await new Upload(line, manifest, file, options).run()
   } finally {
