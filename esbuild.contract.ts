@@ -1,16 +1,16 @@
 /**
  * The contract for the bundles of clients, as the plain values that it is.
  *
- * A client needs method, path and the required fields of an endpoint; the rest of a schema is the server's to check.
- * Building every schema at each start would cost more than all else that a short command does, so each module of
- * `sdk/contract` is run here, once, and written down. Functions are left out: a client that imports one fails the build.
- * `sdk/contract/helper` has no schemas and stays as it is.
+ * A client needs method, path and the required fields of an endpoint; the rest of a schema is the server's to
+ * check. Building every schema at each start would cost more than all else that a short command does, so each
+ * module of `sdk/contract` is run here, once, and written down. Functions are left out: a client that imports
+ * one fails the build. `sdk/contract/helper` has no schemas and stays as it is.
  */
 import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Plugin } from 'esbuild'
 
-/** Of an endpoint's schemas a client reads whether they are there, and what they require. */
+/** Schemas of an endpoint. A client reads only whether they exist and which fields they require. */
 const schemaParts: ReadonlySet<string> = new Set(['params', 'query', 'body', 'response'])
 
 export const contractAsValues = (root: string): Plugin => ({
@@ -28,7 +28,9 @@ export const contractAsValues = (root: string): Plugin => ({
   },
 })
 
-/** Functions make schemas; maps gather them. Neither is for clients. */
+/**
+ * Returns whether clients need the value. They need no functions, which make schemas, and no maps of schemas.
+ */
 const isWritable = (value: unknown): boolean => typeof value !== 'function' && !(value instanceof Map)
 
 function written(value: unknown, where: string): string {

@@ -187,12 +187,12 @@ export class Bridge {
    *
    * It uses a socket, an event stream or long-polls, whichever works, and reconnects after outages. If a
    * message is not acknowledged, it is offered again after 60 seconds with a higher `delivery.attempt`. The
-   * same attempt is never yielded twice. To take only the first messages, pass `transports: ['long-poll']`:
-   * messages that a stream has already pushed would be offered again only after those 60 seconds.
+   * same attempt is never yielded twice. To take only the first messages, pass the transports
+   * `['long-poll']`. Messages that a stream has already pushed would be offered again only after those 60
+   * seconds.
    *
    * @throws LocalError `aborted` if the signal is aborted or the Bridge is closed; BridgeError for a revoked
-   * credential, a
-   *   fenced or closed session, a disabled agent, an archived project.
+   * credential, a fenced or closed session, a disabled agent, an archived project.
    */
   async *listen(options: ListenOptions = {}): AsyncGenerator<ReceivedMessage, void, undefined> {
     for await (const page of this.pages(options)) {
@@ -215,8 +215,8 @@ export class Bridge {
   }
 
   /**
-   * Asks a peer (by name or id) or `owner`, and waits for the answer: the first message of the other side that
-   * replies to this question, which `bridge.messages.reply` and `bridge reply` send.
+   * Asks a peer (by name or id) or `owner`, and waits for the answer: the first message of the other side
+   * that replies to this question, which `bridge.messages.reply` and `bridge reply` send.
    *
    * Acknowledges the answer and no other message. {@link listen} still gets all other mail. Any number of
    * questions, and a listener, may run at the same time. The wait outlasts a restart of the node. A sealed
@@ -225,7 +225,7 @@ export class Bridge {
    * @throws {@link NoAnswer} (LocalError `no_answer`) at the timeout, with the id for {@link answerTo}
    * @throws LocalError `aborted`, `peer_unknown`
    * @throws BridgeError as `messages.send`, and `not_found` if the pair is disabled during the wait. A fenced
-   *   session, a revoked credential and an archived project end the wait with their code. Contract §13.
+   * session, a revoked credential and an archived project end the wait with their code. Contract §13.
    */
   ask(peer: string, question: string | Question, options: AskOptions = {}): Promise<Message> {
     return ask(this.#questioning, peer, question, options)

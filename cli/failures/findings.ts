@@ -15,7 +15,7 @@ export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warning' | 'problem'
   readonly text: string
-  /** What the reader should do. */
+  /** Next step for the reader. */
   readonly remedy?: string | undefined
   /** Exit code of a problem. */
   readonly exit?: ExitName

@@ -2,8 +2,8 @@
  * `BRIDGE_HOME/hooks/<harness>.json`, which `hooks install` writes. These are the fields that choose the
  * profile of a session; the file may have others.
  *
- * The profile is the first of: `--profile` or BRIDGE_PROFILE; the binding of the folder; the default of the
- * installation; `default`.
+ * The profile is the first of these: `--profile` or BRIDGE_PROFILE, the binding of the folder, the default of
+ * the installation, `default`.
  */
 import { dirname, join } from 'node:path'
 

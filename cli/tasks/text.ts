@@ -1,7 +1,7 @@
 /**
  * Formats a task as a row of a list, or in full with its timeline.
  *
- * Texts of creator and assignee are data: titles stay on one line; instructions, results and reasons are
+ * Texts of creator and assignee are data. Titles stay on one line, and instructions, results and reasons are
  * fenced.
  *
  * Contract §8, §12.

@@ -2,8 +2,8 @@
  * Standard input, output and error. No other file uses them directly.
  *
  * Style of messages: lower case, no full stop, no exclamation mark. The texts of `invalid()` are sentences,
- * because commander appends them to a sentence of its own. An error begins with `bridge: `. A hint is one line
- * that begins with `hint: `. Without a terminal there is no colour, no prompt and no spinner.
+ * because commander appends them to a sentence of its own. An error begins with `bridge: `. A hint is one
+ * line that begins with `hint: `. Without a terminal there is no colour, no prompt and no spinner.
  *
  * Contract §12.
  */
@@ -33,7 +33,8 @@ export interface Io {
   /** Resolves when all output so far has been written, or can no longer be written. */
   drained(): Promise<void>
   /**
-   * Code of the error that closed standard output (`EPIPE`: its reader closed it); undefined while it is open.
+   * Code of the error that closed standard output, such as `EPIPE` if its reader closed it. Undefined while
+   * it is open.
    */
   readonly closedBy: string | undefined
   readonly isTerminal: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean }

@@ -1,5 +1,5 @@
 /**
- * Host telemetry: hosts report CPU and memory samples with a bearer token; the owner reads the latest sample
+ * Host telemetry. Hosts report CPU and memory samples with a bearer token. The owner reads the latest sample
  * of each.
  *
  * Spec §4.4 "whole-host CPU and memory samples; the latest sample may become stale"; contract §11.

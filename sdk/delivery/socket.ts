@@ -1,7 +1,7 @@
 /**
  * The inbox over a WebSocket.
  *
- * - The first frame authenticates. Neither the URL nor the upgrade request carries credentials.
+ * - The first frame authenticates. The URL and the upgrade request carry no credentials.
  * - The socket counts as open when the node sends `ready`, not when the upgrade succeeds: some proxies pass
  *   the upgrade but no frames.
  * - The node refuses with an `error` frame or in its answer to the upgrade. Both give the same errors.

@@ -34,8 +34,8 @@ const isFolder = async (path: string): Promise<boolean> =>
 const nothing = (): undefined => undefined
 
 /**
- * Writes a file atomically and durably: after a power cut it has the old or the new text. Of concurrent
- * writers the last one wins.
+ * Writes a file atomically and durably: after a power cut it has the old or the new text. The last of several
+ * concurrent writers wins.
  */
 export async function writeDurably(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`

@@ -90,7 +90,7 @@ export function isProfile(
   )
 }
 
-/** Replaces a private file atomically. Of concurrent writers the last one wins. */
+/** Replaces a private file atomically. The last of several concurrent writers wins. */
 export type Write = (path: string, value: object) => Promise<void>
 
 /** Returns the session store that all processes of the profile share. */

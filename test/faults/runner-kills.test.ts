@@ -1,7 +1,7 @@
 /**
- * A runner is killed at each of its steps: while it waits, just after its claim, while its command runs,
- * after the command has ended, and before and after the node stored the result. In each case its command ends
- * with it, the task is done or open again after its lease, and it ends once.
+ * A runner is killed at each of its steps: while it waits, just after its claim, and while its command runs.
+ * It is also killed after the command has ended, before and after the node stored the result. In each case
+ * its command ends with it, the task is done or open again after its lease, and it ends once.
  *
  * BRIDGE_KILLS=50 repeats every step that often.
  */

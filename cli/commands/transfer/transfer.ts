@@ -1,4 +1,4 @@
-/** `bridge transfer`: sends files from agent to agent; the recipient verifies them. Contract §9, §12. */
+/** `bridge transfer`: sends files from agent to agent. The recipient verifies them. Contract §9, §12. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { transferAcceptCommand } from './accept.ts'

@@ -3,9 +3,10 @@
  * `{ "error": code }`.
  *
  * - A code never changes its meaning.
- * - The part store refuses with the same codes. {@link translations} gives the errors of the node and the SDK for each.
- * - If a start fails, the helper prints a code of `startErrors` on standard error in the same form. Those codes appear
- *   in no response.
+ * - The part store refuses with the same codes. {@link translations} gives the errors of the node and the SDK
+ *   for each.
+ * - If a start fails, the helper prints a code of `startErrors` on standard error in the same form. Those
+ *   codes appear in no response.
  *
  * Spec §4.5, §7.
  */
@@ -103,7 +104,9 @@ type UsualDelay = 'ownWait' | 'immediately' | 'disk'
 
 /** One code of the part store, as the node and the SDK report it. */
 export interface Translation {
-  /** Refusal of the node. Null means that the store failed: the node answers `unavailable` and logs the error. */
+  /**
+   * Refusal of the node. Null means that the store failed: the node answers `unavailable` and logs the error.
+   */
   readonly node: NodeRefusal | WaitingRefusal<'unavailable'> | WaitingRefusal<'storage_full'> | null
   /** Code of the LocalError when a download fails with it. */
   readonly client: 'integrity' | 'destination_exists' | 'storage_failed'
@@ -111,7 +114,7 @@ export interface Translation {
 
 /** The disk failed, or another file is in the way. The bytes are not the cause. */
 const storeFailed: Translation = { node: null, client: 'storage_failed' }
-/** Codes of the helper's HTTP server. Neither the node nor a download gets them. */
+/** Codes of the helper's HTTP server. The node and a download never get them. */
 const onlyAtHelper = storeFailed
 
 const otherBytes = (message: string): Translation => ({
