@@ -4,6 +4,7 @@
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
+ * - `client/`: the client package that a node hands out; see esbuild.client.ts.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
  *
  * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
@@ -13,6 +14,7 @@ import { chmodSync, existsSync, globSync, readFileSync, rmSync, symlinkSync, wri
 import { isBuiltin } from 'node:module'
 import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { buildClient } from './esbuild.client.ts'
 import { contractAsValues } from './esbuild.contract.ts'
 
 const root = import.meta.dirname
@@ -51,6 +53,7 @@ const boundary: Plugin = {
   },
 }
 
+/** Leaves packages outside. In the client package, another plugin takes them first. */
 const outside: Plugin = {
   name: 'packages-outside',
   setup({ onResolve }) {
@@ -114,15 +117,18 @@ const launcher: BuildOptions = {
 }
 
 rmSync(out, { recursive: true, force: true })
+const commands: BuildOptions = { ...quick, entryPoints: ['cli/main.ts'] }
+const sdk: BuildOptions = {
+  ...quick,
+  entryPoints: ['sdk/program.ts'],
+  plugins: [contractAsValues(root), boundary, outside],
+}
+const helper: BuildOptions = { ...quick, minify: true, entryPoints: ['helper/main.ts'] }
 const [cli, client, ...others] = await Promise.all([
-  bundle('cli.cjs', { ...quick, entryPoints: ['cli/main.ts'] }),
-  bundle('client.cjs', {
-    ...quick,
-    entryPoints: ['sdk/program.ts'],
-    plugins: [contractAsValues(root), boundary, outside],
-  }),
+  bundle('cli.cjs', commands),
+  bundle('client.cjs', sdk),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
-  bundle('helper.cjs', { ...quick, minify: true, entryPoints: ['helper/main.ts'] }),
+  bundle('helper.cjs', helper),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),
@@ -134,6 +140,7 @@ requireLight(
   /^cli\/|^sdk\/(version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
+await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, sdk, helper, licences })
 writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))
 if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
@@ -195,8 +202,10 @@ function declareTypes(): void {
 function linkForNpx(): void {
   const folder = join(root, 'node_modules/.bin')
   if (process.platform === 'win32' || !existsSync(folder)) return
-  rmSync(join(folder, 'bridge'), { force: true })
-  symlinkSync('../../dist/bridge.cjs', join(folder, 'bridge'))
+  for (const name of ['bridge', 'agent-bridge']) {
+    rmSync(join(folder, name), { force: true })
+    symlinkSync('../../dist/bridge.cjs', join(folder, name))
+  }
 }
 
 /** The commit that is built, marked when files differ from it; `unknown` where git cannot say. */

@@ -4,6 +4,9 @@ import type { Client } from './contract/agent/enrollments.ts'
 /** The version of this package. */
 export const version = '0.1.0'
 
+/** The oldest version of Node that runs the programs of this package. */
+export const oldestNode = '22.19.0'
+
 /** Client name and version if the program gives none. */
 export const defaultClient: Client = { name: 'agent-bridge', version }
 

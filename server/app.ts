@@ -8,6 +8,7 @@ import { agentOwnerRoutes } from './agents/owner-routes.ts'
 import { ApiError } from './api-error.ts'
 import { auditOwnerRoutes } from './audit-reading/owner-routes.ts'
 import { bootstrapRoutes } from './bootstrap/routes.ts'
+import { clientRoutes } from './client/routes.ts'
 import type { Context } from './context.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { credentialOwnerRoutes } from './credentials/owner-routes.ts'
@@ -126,6 +127,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   await useOpenapi(app)
   await app.register(async (api) => {
     healthRoutes(api, context)
+    clientRoutes(api, context)
 
     enrollmentRoutes(api, context)
     bootstrapRoutes(api, context)

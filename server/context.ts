@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { uptime } from 'node:os'
 import type { FastifyBaseLogger } from 'fastify'
+import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
 import type { CommitListeners } from './database/commit-listeners.ts'
 import type { NodeDatabase } from './database/database.ts'
@@ -43,6 +44,8 @@ export interface ServerChance {
   readonly monotonicMs?: () => number
   /** Replaces standard error. */
   readonly logTo?: LogStream
+  /** Folder of the client package. */
+  readonly clientFolder?: string
 }
 
 export interface Clocks {
@@ -74,6 +77,7 @@ export function createClocks(chance: ServerChance): Clocks {
 export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'random'> {
   readonly config: Config
   readonly passwordCost: number | undefined
+  readonly clientFolder: string | undefined
   readonly log: FastifyBaseLogger
   readonly store: NodeDatabase
   readonly commits: CommitListeners
@@ -121,6 +125,9 @@ export function createContext(parts: ContextParts) {
     commits: parts.commits,
     /** Free space of the data disk, and the reserve for a full disk. */
     storage: parts.storage,
+
+    /** The package that this node hands out. */
+    client: createClient(parts.clientFolder),
 
     identities: createIdentities(store.reader.read),
     throttle: createThrottle(monotonicMs, config),

@@ -100,6 +100,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       monotonicMs,
       random,
       passwordCost: chance.passwordCost,
+      clientFolder: chance.clientFolder,
       log: app.log,
       store,
       commits,

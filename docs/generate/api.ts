@@ -125,7 +125,9 @@ export const answerHeadersSection = (): string =>
     ['header of an answer', 'on', 'value'],
     [
       ...answerHeaders.map(({ name, on, description }) => [code(name), on, description]),
-      [`${code('Cache-Control: no-store')}, ${code('X-Content-Type-Options: nosniff')}`, 'every answer', ''],
+      [code('X-Content-Type-Options: nosniff'), 'every answer', ''],
+      [code('Cache-Control: no-store'), 'every answer but the file of the client', ''],
+      [code('Cache-Control: public, max-age=31536000, immutable'), 'the file of the client', ''],
       [
         code('Strict-Transport-Security: max-age=31536000'),
         'every answer, if the portal origin is https',

@@ -59,7 +59,7 @@ export const answerHeaders: readonly AnswerHeader[] = [
   },
   {
     name: contentHashHeader,
-    on: 'bytes of a package',
+    on: 'bytes of a package or of the client',
     stands: ({ bytes }, status) => bytes === 'response' && status === 200,
     description: 'SHA-256 of the bytes in this answer, lower-case hex.',
     schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },

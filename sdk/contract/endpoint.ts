@@ -26,7 +26,7 @@ export interface EndpointSpec {
   /** `noun.verb`, unique; owner endpoints begin with `owner.`. */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PUT'
-  readonly path: `/api/${string}`
+  readonly path: `/api/${string}` | `/client${string}`
   readonly caller: Caller
   /**
    * Scopes of which the credential must hold one. For a GET, and where `reads` is set, the `:read` form

@@ -40,6 +40,7 @@ import { sessions } from './agent/sessions.ts'
 import { streams } from './agent/streams.ts'
 import { tasks } from './agent/tasks.ts'
 import { transfers } from './agent/transfers.ts'
+import { client } from './client.ts'
 import type { EndpointSpec } from './endpoint.ts'
 import { health } from './health.ts'
 import { administrators } from './owner/administrators.ts'
@@ -64,6 +65,7 @@ import { ownerTelemetry, telemetry } from './telemetry.ts'
 
 export const contract = {
   health,
+  client,
   enrollments,
   bootstrap,
   guides,

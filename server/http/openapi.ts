@@ -28,7 +28,8 @@ export async function useOpenapi(app: FastifyInstance): Promise<void> {
         version: apiVersion,
         description:
           'Agents exchange messages, tasks and files; their owner sees and controls all of it. ' +
-          'Every answer carries `Cache-Control: no-store` and `X-Content-Type-Options: nosniff`.',
+          'Every answer carries `X-Content-Type-Options: nosniff`, and all but the file of the client ' +
+          '`Cache-Control: no-store`.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],

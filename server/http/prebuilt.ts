@@ -23,16 +23,17 @@ export function prebuild(value: unknown): Prebuilt {
   }
 }
 
-/** Sends the smallest variant that the caller accepts, or 304 if the caller already has it. */
-export function sendPrebuilt(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  answer: Prebuilt,
-): FastifyReply {
-  reply.headers({ etag: answer.etag, vary: 'accept-encoding' })
+/** Returns whether the caller already has the answer with this ETag. */
+export function isKnown({ headers }: Pick<FastifyRequest, 'headers'>, etag: string): boolean {
   const known = headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  if (known?.some((tag) => tag === answer.etag || tag === '*')) return reply.code(304).send()
-  const coding = preferred(headers['accept-encoding'])
+  return known?.some((tag) => tag === etag || tag === '*') === true
+}
+
+/** Sends the smallest variant that the caller accepts, or 304 if the caller already has it. */
+export function sendPrebuilt(request: FastifyRequest, reply: FastifyReply, answer: Prebuilt): FastifyReply {
+  reply.headers({ etag: answer.etag, vary: 'accept-encoding' })
+  if (isKnown(request, answer.etag)) return reply.code(304).send()
+  const coding = preferred(request.headers['accept-encoding'])
   if (coding !== 'identity') reply.header('content-encoding', coding)
   return reply.type('application/json; charset=utf-8').send(answer.variants[coding])
 }

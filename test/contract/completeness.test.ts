@@ -29,6 +29,8 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
   'health.ready': 'server status',
   'health.openapi': { none: 'for programs that are made from the description' },
 
+  'client.get': { none: 'for the line of an enrolment prompt, which runs before the program is there' },
+  'client.download': { none: 'for the same line' },
   'enrollments.claim': 'enroll',
   'bootstrap.get': 'whoami',
   'guides.messaging': 'guide',

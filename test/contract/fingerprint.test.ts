@@ -16,7 +16,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': 'f930eff996886d6f8fc253582c734486a329b01c7c88762d4e0e9719c5318876',
+  '1.2.0': '14fecd9b39da5faac86f2d918b4a30eeb8e9d77fa4c0e8d20ea8a9a21e3f650a',
 }
 
 const prose = ['summary', 'description', 'meaning']

@@ -153,7 +153,7 @@ describe('the description', () => {
   })
 
   test('gives the media type of each success, and the schemas of pushed events', () => {
-    const octets = ['packages.getPart', 'packages.file']
+    const octets = ['packages.getPart', 'packages.file', 'client.download']
     for (const entry of endpoints.filter(({ stream }) => stream === undefined)) {
       const types = Object.keys(answerOf(document, entry, 200)?.content ?? {})
       const expected = octets.includes(entry.id) ? 'application/octet-stream' : 'application/json'

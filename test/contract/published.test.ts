@@ -173,7 +173,16 @@ test('the licences of bundled packages are published', () => {
 
 test('dist contains nothing else', () => {
   expect(readdirSync(dist).sort()).toEqual(
-    ['LICENSES.txt', 'bridge.cjs', 'cli.cjs', 'client.cjs', 'helper.cjs', 'sdk', 'server.cjs'].sort(),
+    [
+      'LICENSES.txt',
+      'bridge.cjs',
+      'cli.cjs',
+      'client',
+      'client.cjs',
+      'helper.cjs',
+      'sdk',
+      'server.cjs',
+    ].sort(),
   )
 })
 

@@ -38,6 +38,9 @@ export const sdkMethods: Record<EndpointId, Reach> = {
     none: 'for programs that are made from the description; the SDK is made from the contract',
   },
 
+  'client.get': { none: 'for programs that do not have the SDK yet' },
+  'client.download': { none: 'for programs that do not have the SDK yet' },
+
   'enrollments.claim': ({ fetch }) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     return enroll({ baseUrl, fetch, privateKey, code: 'A'.repeat(24) })

@@ -19,6 +19,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'identity',
       'metrics',
       'package-store',
+      'client-package',
       'config.ts',
     ],
   },

@@ -15,6 +15,7 @@ import { type TestClock, testClock } from './clock.ts'
 import { dropConnections } from './http.ts'
 import { makeInstallation } from './installation.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
+import { builtClient } from './program.ts'
 
 export interface TestBridge {
   readonly url: string
@@ -45,6 +46,8 @@ export interface BridgeOptions {
   readonly passwordCost?: number
   /** Receives the lines of the log; set a `log_level` too. */
   readonly logTo?: { write(line: string): void }
+  /** Folder of the client package; that of this run by default. */
+  readonly clientFolder?: string | undefined
 }
 
 export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
@@ -89,7 +92,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
 
 /** Makes hashing passwords cheap, because most tests only need an owner to exist. */
 const chance = (
-  { random, monotonicMs, logTo, passwordCost = 4 }: BridgeOptions,
+  { random, monotonicMs, logTo, passwordCost = 4, clientFolder = builtClient }: BridgeOptions,
   clock: TestClock,
 ): ServerChance => ({
   clock,
@@ -98,6 +101,7 @@ const chance = (
   ...(random && { random }),
   ...(logTo && { logTo }),
   passwordCost,
+  ...(clientFolder && { clientFolder }),
 })
 
 /** Sets high rate limits; a test of the limits sets its own. */

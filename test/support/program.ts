@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 /** The folder of this run's bundles. */
 export const builtFolder = process.env.BRIDGE_TEST_PROGRAM
 
+/** The folder of the client package of this run. */
+export const builtClient = builtFolder && join(builtFolder, 'client')
+
 /** Running `node` with this file is the command `bridge`. */
 export const program =
   builtFolder === undefined

@@ -41,7 +41,7 @@ const statuses = async (...of: Parameters<typeof ask>) => (await ask(...of)).map
 test('requests without a credential share a burst, then a rate', async () => {
   nowMs += 60_000
   expect(await statuses(many(health, burst))).toEqual(many('', burst).map(() => 200))
-  const paths = ['/api/health', '/api/ready', '/api/openapi']
+  const paths = ['/api/health', '/api/ready', '/api/openapi', '/client', '/client/another.tgz']
   const texts = [...paths.map((target) => requestText({ target, headers: kept })), claim]
   for (const { status, headers, body } of await ask(texts)) {
     expect([status, headers['retry-after']]).toEqual([429, '1'])

@@ -50,16 +50,23 @@ export function undeclared(schema: object, body: unknown): string[] {
  * "200, `application/octet-stream`, no-store": expects the exact bytes with their length and hash. Contract
  * §1, §9.
  */
-function expectBytes(reply: Reply): void {
-  expectHeaders(reply, 'application/octet-stream')
+function expectBytes({ caller }: EndpointSpec, reply: Reply): void {
+  // The client's file is the only answer that a cache may keep.
+  expectHeaders(reply, 'application/octet-stream', caller === 'public' ? immutable : 'no-store')
   const { 'content-length': length, 'x-content-sha256': hash } = reply.headers
   expect([Number(length), hash]).toEqual([reply.bytes.length, sha256(reply.bytes)])
 }
 
-function expectHeaders({ headers }: Reply, type = 'application/json; charset=utf-8'): void {
+const immutable = 'public, max-age=31536000, immutable'
+
+function expectHeaders(
+  { headers }: Reply,
+  type = 'application/json; charset=utf-8',
+  cache = 'no-store',
+): void {
   expect(headers).toMatchObject({
     'content-type': type,
-    'cache-control': 'no-store',
+    'cache-control': cache,
     'x-content-type-options': 'nosniff',
     'x-request-id': expect.stringMatching(/^[A-Za-z0-9_-]{12}$/),
   })
@@ -69,7 +76,7 @@ function expectHeaders({ headers }: Reply, type = 'application/json; charset=utf
 export function expectSuccess(entry: EndpointSpec, reply: Reply): void {
   expect(`${reply.status} ${reply.status === 200 ? '' : reply.text}`).toBe('200 ')
   if (entry.bytes === 'response') {
-    expectBytes(reply)
+    expectBytes(entry, reply)
     return
   }
   expectHeaders(reply)
