@@ -81,7 +81,7 @@ const refusals: Partial<Record<RefusalCode, string>> = {
   enrollment_expired: 'ask the owner for a new enrolment prompt',
   enrollment_revoked: 'ask the owner for the newest enrolment prompt',
   rate_limited: 'slow down',
-  conversation_budget: 'the loop guard stopped this exchange; stop, do not rephrase',
+  conversation_budget: 'the loop guard stopped this conversation; stop, and do not send it in other words',
 }
 
 const locals: Partial<Record<LocalErrorCode, string>> = {

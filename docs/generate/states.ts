@@ -50,12 +50,12 @@ export function statesPage(): string {
     '## Session',
     '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session. Each new session has a `generation` one higher than the last; the number never falls.',
     startTable(),
-    `An active session is alive while it has an open wait or an unexpired claim, and for ${limits.sessionAliveSeconds} seconds after its last contact. Replacements within ${limits.sessionReplacementWindowSeconds / 60} minutes: ${replacementWords()}`,
+    `An active session is alive while it has an open wait or an unexpired claim, and for ${limits.sessionAliveSeconds} seconds after its last contact. Within ${limits.sessionReplacementWindowSeconds / 60} minutes ${replacementWords()}`,
     '## Message',
     messageTable(),
     'An acknowledged message is never offered again. There is no state "read" or "delivered", because the node cannot know either.',
     '## Task',
-    'A new task is `open`. Each cell is the next state, or the refusal; `—` marks a state without a claim that could expire. Before it uses the table, the node refuses a request of a holder with `claim_lost` in two cases: its claim generation or session generation is not that of the last claim, or that claim has expired or was released.',
+    'A new task is `open`. Each cell is the next state, or the refusal; `—` marks a state without a claim that could expire. Before it uses the table, the node refuses a request of a holder with `claim_lost` in two cases. Either its claim generation or session generation is not that of the last claim, or that claim has expired or was released.',
     taskTable(),
     `${taskCauses()} The node's clock causes \`expire\`. Any session of the assignee may report that the work of a \`cancelled\` task has stopped, if it names the last claim generation.`,
     'A holder may end a task in `cancel_requested` with a result or a failure, because the work did end that way.',
@@ -211,7 +211,7 @@ function replacementWords(): string {
   const answer = (recent: number) => outcome(() => String(requireReplacementRoom(times(recent), now)))
   const allowed = [0, 1, 2, 3, 4, 5].find((recent) => answer(recent).startsWith('refused'))
   if (allowed === undefined) throw new Error('no number of replacements is refused')
-  return `${allowed} succeed, the next is ${answer(allowed)}.`
+  return `${allowed} replacements succeed, the next is ${answer(allowed)}.`
 }
 
 export function transferTable(): string {

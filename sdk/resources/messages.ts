@@ -1,6 +1,6 @@
 /**
- * Sending and reading messages. A send that returns is *stored*. `get` says whether the message was offered or
- * acknowledged.
+ * Sending and reading messages. A send that returns is *stored*. `get` says whether the message was offered
+ * or acknowledged.
  *
  * Contract §7.
  */
@@ -36,8 +36,8 @@ export class Messages {
    * Sends a message: it is stored when this returns. Repeating the call with the same Idempotency-Key and
    * message gets the same answer. `recipient_agent_id` is an id, a name or `owner`.
    *
-   * @throws not_found, pairing_disabled, project_paused, conversation_budget (stop, do not rephrase),
-   *   idempotency_conflict. LocalError `peer_unknown` lists the peers.
+   * @throws not_found, pairing_disabled, project_paused, conversation_budget (stop, and do not send it in
+   * other words), idempotency_conflict. LocalError `peer_unknown` lists the peers.
    */
   async send(message: OutgoingMessage, options: KeyedOptions = {}): Promise<MessageSent> {
     const { conversation_id, recipient_agent_id: to, ...draft } = message

@@ -6,7 +6,7 @@ import { findAgent, findProject, type ProjectOption, withProject } from '../../.
 
 export function nameAgentCommand(context: CliContext, run = nameAgent): Command {
   const name = command('name', 'bridge admin agent name eve eva')
-    .description('Rename an agent; its id, history and credentials stay.')
+    .description('Rename an agent. Its id, history and credentials stay.')
     .argument('<agent>', 'name or id')
     .argument('<new_name>', 'unique in the project')
   return withProject(name).action((agent: string, newName: string, options: ProjectOption) =>

@@ -10,7 +10,7 @@ const states = ['enabled', 'disabled'] as const satisfies readonly AgentState[]
 
 export function agentStateCommand(context: CliContext, run = setAgentState): Command {
   const state = command('state', 'bridge admin agent state ada disabled')
-    .description('Enable or disable an agent. Disabling ends its session immediately.')
+    .description('Enable or disable an agent. Disabling fences its session immediately.')
     .argument('<agent>', 'name or id')
     .argument('<state>', states.join(' or '), oneOf(states))
   return withProject(state).action((agent: string, wished: AgentState, options: ProjectOption) =>

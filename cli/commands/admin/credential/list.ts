@@ -8,7 +8,7 @@ import { whole } from '../../../owner/text.ts'
 
 export function listCredentialsCommand(context: CliContext, run = listCredentials): Command {
   const list = command('list', 'bridge admin credential list').description(
-    'List the credentials of a project, revoked ones included; never a secret.',
+    'List the credentials of a project, revoked ones included, without secrets.',
   )
   return withProject(list).action((options: ProjectOption) => run(context, options))
 }

@@ -9,7 +9,7 @@ import { standingOf } from './list.ts'
 export function showCredentialCommand(context: CliContext, run = showCredential): Command {
   const example = "bridge admin credential show $(bridge admin credential list | awk 'NR == 2 { print $1 }')"
   const show = command('show', example)
-    .description('Show one credential; never its secret.')
+    .description('Show one credential, without its secret.')
     .argument('<credential_id>', 'as bridge admin credential list shows it', id)
   return withProject(show).action((credentialId: string, options: ProjectOption) =>
     run(context, credentialId, options),

@@ -1,4 +1,4 @@
-/** `bridge admin enrollment list`: never a code. Contract §4. */
+/** `bridge admin enrollment list`: enrolments without their codes. Contract §4. */
 import type { Enrollment } from '../../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
@@ -23,7 +23,7 @@ export interface ListEnrollmentsOptions extends ProjectOption {
 
 export function listEnrollmentsCommand(context: CliContext, run = listEnrollments): Command {
   const list = command('list', 'bridge admin enrollment list --state pending')
-    .description('List the enrolments of a project; never a code.')
+    .description('List the enrolments of a project, without their codes.')
     .option('--agent <agent>', 'only those of this agent: name or id')
     .option('--state <state>', `only those that are ${states.join(', ')}`, oneOf(states))
   return withProject(list).action((options: ListEnrollmentsOptions) => run(context, options))

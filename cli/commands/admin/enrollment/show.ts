@@ -8,7 +8,7 @@ export function showEnrollmentCommand(context: CliContext, run = showEnrollment)
   const created = `bridge admin enrollment create ada --json | sed 's/.*"enrollment_id":"\\([^"]*\\)".*/\\1/'`
   const example = `bridge admin enrollment show ada "$(${created})"`
   const show = command('show', example)
-    .description('Show whether an enrolment is pending, claimed, expired or revoked; never its code.')
+    .description('Show whether an enrolment is pending, claimed, expired or revoked, without its code.')
     .argument('<agent>', 'name or id')
     .argument('<enrollment_id>', 'the id that bridge admin enrollment create printed', id)
   return withProject(show).action((agent: string, enrollmentId: string, options: ProjectOption) =>

@@ -9,7 +9,7 @@ const states = ['active', 'paused', 'archived'] as const satisfies readonly Proj
 
 export function projectStateCommand(context: CliContext, run = setProjectState): Command {
   return command('state', 'bridge admin project state demo paused')
-    .description('Activate, pause or archive a project. An archived project must be set to paused first.')
+    .description('Activate, pause or archive a project. An archived project must be paused first.')
     .argument('<project>', 'name or id')
     .argument('<state>', states.join(', '), oneOf(states))
     .action((project: string, state: ProjectState) => run(context, project, state))

@@ -13,7 +13,7 @@ export interface AdminTransferListOptions extends ProjectOption {
 
 export function listTransfersCommand(context: CliContext, run = listTransfers): Command {
   const list = command('list', 'bridge admin transfer list --state accepted')
-    .description('List the transfers of a project, oldest first; never endpoints or tokens.')
+    .description('List the transfers of a project, oldest first, without endpoints and tokens.')
     .option('--state <state>', transferStates.join(', '), oneOf(transferStates))
   return withProject(list).action((options: AdminTransferListOptions) => run(context, options))
 }
