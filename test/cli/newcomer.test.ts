@@ -17,7 +17,7 @@ beforeAll(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
   await enrolled(bridge, desk, 'cleo')
-}, 60_000)
+})
 afterAll(async () => {
   await desk.remove()
   await bridge.close()

@@ -1,17 +1,21 @@
 /** The number of answers to bytes on a socket, whatever their content. */
 import { connect } from 'node:net'
 
-/** Returns the statuses of all answers, in order; stops waiting one second after the last one. */
-export function answersTo(url: string, bytes: string | Buffer): Promise<number[]> {
+/** The time for the first answer, which some bytes never get. */
+const firstMs = 5000
+
+/** Returns the statuses of all answers, in order; stops waiting if no further one arrives in time. */
+export function answersTo(url: string, bytes: string | Buffer, furtherMs = 1000): Promise<number[]> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     let text = ''
     const socket = connect({ host: hostname, port: Number(port) })
     socket.setEncoding('latin1').on('data', (part: string) => {
       text += part
+      socket.setTimeout(furtherMs)
     })
     socket.on('error', () => socket.destroy())
-    socket.setTimeout(1000, () => socket.destroy())
+    socket.setTimeout(firstMs, () => socket.destroy())
     socket.once('close', () => resolve(statusesIn(text)))
     socket.write(bytes)
   })

@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { startWorld, type World } from '../server/endpoints/world.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
@@ -16,7 +16,7 @@ import { stored } from '../support/stored.ts'
 
 const rounds = Number(process.env.BRIDGE_FENCINGS ?? 1)
 const atOnce = 4
-const timeout = 20_000 + rounds * 2000
+const timeout = 300_000 + rounds * 2000
 
 let world: World
 
@@ -267,11 +267,12 @@ describe('an administrator that writes without pause', () => {
     const its = await scene()
     const events = `/api/admin/projects/${its.project.id}/events`
     const { next_after } = await its.kim.by.ok<{ next_after: string }>({ target: `${events}?limit=100` })
+    // The periodic recheck never comes, because the time of its timer stands still.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const waiting = its.kim.by.call({ target: `${events}?wait_seconds=20&after=${next_after}` })
     await act.happens(its)
-    const answeredMs = performance.now()
     expect((await waiting).json).toMatchObject({ error: act.code })
-    expect(performance.now() - answeredMs).toBeLessThan(2000)
   })
 
   test('gets no stored answer of a project that was taken from it', async () => {

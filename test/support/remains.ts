@@ -2,9 +2,9 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Polls until `find` returns nothing, for at most five seconds; resolves with its last result. */
+/** Polls until `find` returns nothing, for at most thirty seconds; resolves with its last result. */
 export async function lastOf(find: () => readonly string[]): Promise<readonly string[]> {
-  for (let tries = 0; tries < 250; tries += 1) {
+  for (let tries = 0; tries < 1500; tries += 1) {
     if (find().length === 0) return []
     await sleep(20)
   }

@@ -75,12 +75,12 @@ export class Ear {
     return this.messages.map(({ body }) => body)
   }
 
-  /** Resolves when the condition is true; fails if listening ended before, or after half a minute. */
+  /** Resolves when the condition is true; fails if listening ended before, or after a minute. */
   async until(what: string, holds: () => boolean): Promise<void> {
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(
       () => late.reject(new Error(`${what}: did not come in time, heard ${this}`)),
-      28_000,
+      60_000,
     )
     try {
       while (!holds()) {

@@ -76,7 +76,7 @@ class Collector {
   }
 
   async #until<T>(what: string, look: () => T | undefined): Promise<T> {
-    const deadline = performance.now() + 25_000
+    const deadline = performance.now() + 60_000
     for (;;) {
       const found = look()
       if (found !== undefined) return found

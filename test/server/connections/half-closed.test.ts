@@ -87,7 +87,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     const places = () =>
       Promise.all([1, 2].map(() => agent.call({ target: '/api/v1/tasks?wait_seconds=1&state=failed' })))
     await expect
-      .poll(async () => (await places()).map(({ status }) => status), { timeout: 5000 })
+      .poll(async () => (await places()).map(({ status }) => status), { timeout: 15_000 })
       .toEqual([200, 200])
   }
 

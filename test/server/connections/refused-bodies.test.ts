@@ -76,7 +76,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     pour(connection, head.includes('chunked') ? chunkOfText : chunk)
     const [reply] = await connection.replies(1)
     expect(`${reply?.status} ${(JSON.parse(reply?.body ?? '') as { error: string }).error}`).toBe(told)
-    await expect.poll(() => socket.destroyed, { timeout: 5000 }).toBe(true)
+    await expect.poll(() => socket.destroyed).toBe(true)
     expect(socket.bytesRead).toBeLessThan(1.5 * mebibyte)
     connection.leave()
   })

@@ -240,7 +240,9 @@ describe('rates', () => {
   })
 
   test('a socket refused by its rate has spent its nonce', async () => {
-    const own = await startBridge({ settings: { rate_per_second: '1', rate_burst: '6' } })
+    let nowMs = 0
+    const settings = { rate_per_second: '1', rate_burst: '6' }
+    const own = await startBridge({ settings, monotonicMs: () => nowMs })
     const calls = Array.from({ length: 20 }, () =>
       own.ada.call({ target: '/api/v1/bootstrap', session: null }),
     )
@@ -249,7 +251,7 @@ describe('rates', () => {
     const first = openSocket(own.ada, frame)
     expect(await first.ended).toBe(4429)
     expect(await first.reason()).toBe('rate_limited')
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    nowMs += 1500
     const second = openSocket(own.ada, frame)
     expect(await second.reason()).toBe('request_replayed')
     await own.close()

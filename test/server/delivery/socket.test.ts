@@ -125,7 +125,8 @@ describe('the first frame', () => {
     expect(await silent.ended).toBe(4401)
     expect(await silent.reason()).toBe('unauthenticated')
     expect(performance.now() - began).toBeGreaterThan(4900)
-    expect(performance.now() - began).toBeLessThan(6000)
+    // `connections/unauthenticated-sockets.test.ts` shows the exact time by a clock that it sets.
+    expect(performance.now() - began).toBeLessThan(15_000)
   })
 
   const bad: readonly [string, (agent: typeof bridge.ada) => unknown, string][] = [
@@ -308,7 +309,8 @@ test('a stopping server does not wait for sockets that never authenticated or no
   deaf.pause()
   const began = performance.now()
   await own.close()
-  expect(performance.now() - began).toBeLessThan(5000)
+  // A server that waits closes its connections after ten seconds.
+  expect(performance.now() - began).toBeLessThan(9500)
   deaf.close()
   expect(await silent.ended).toBe(1012)
 })

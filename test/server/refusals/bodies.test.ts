@@ -152,10 +152,11 @@ describe('a body with a hundred thousand faults', () => {
 
   test.each(Object.entries(bodies))('%s is refused as quickly as any other', async (_what, body) => {
     const entry = contract.acknowledgements.create
-    const started = performance.now()
+    const started = process.cpuUsage()
     await attempts.expectRefused(entry, [
       { what: 'many', ready: { ...attempts.ready(entry), body }, code: 'invalid_request' },
     ])
-    expect(performance.now() - started).toBeLessThan(5000)
+    // Processor time of the node and this test, which other processes do not affect.
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(5000)
   })
 })
