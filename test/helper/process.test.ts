@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type RunningHelper, readOptions, startErrorOf, startHelper } from '../../helper/main.ts'
 import { emptySha256, manifestText } from '../../sdk/contract/helper/manifest.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
@@ -396,7 +396,10 @@ describe('slow clients', () => {
       maxBytes: 999_999,
       token,
     }
-    const helper = await startHelper(options, { pace: { progressBytes: 65_536, progressMs: 100 } })
+    const progressMs = 100
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const helper = await startHelper(options, { pace: { progressBytes: 65_536, progressMs } })
     const { port } = helper.readiness
     const slow = exchange(
       port,
@@ -404,6 +407,8 @@ describe('slow clients', () => {
     )
     const busy = await exchange(port, request({ method: 'POST', target: '/v1/finalize', token }))
     expect([busy.status, busy.error]).toEqual([409, 'transfer_busy'])
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
+    vi.advanceTimersByTime(progressMs)
     const answer = await slow
     expect([answer.status, answer.error]).toEqual([408, 'too_slow'])
     const next = await exchange(port, request({ method: 'POST', target: '/v1/finalize', token }))

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startHelper } from '../../helper/main.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
 import { RawConnection } from '../support/raw-client.ts'
@@ -146,8 +146,12 @@ describe('a refused part leaves no bytes in the folder and does not affect other
   })
 
   test('it arrived too slowly', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
     const receiving = await startLarge({ pace })
-    const answer = await readAnswer(await mostOf(receiving, large))
+    const connection = await mostOf(receiving, large)
+    vi.advanceTimersByTime(pace.progressMs)
+    const answer = await readAnswer(connection)
     expect(refusal(answer)).toEqual([408, 'too_slow'])
     expect(isIn(receiving.place, large)).toBe(false)
     await receiving.close()
