@@ -3,6 +3,8 @@
  *
  * - The program ends with its parent: standard input closes when the parent dies for any reason. The
  *   program then removes the temporary folder.
+ * - Passwords are hashed cheaply, because the real cost is half a second of processor time. Servers that are
+ *   started without this file have the real cost (`cli/server.test.ts`), and `server/sign-in.test.ts` tests it.
  * - BRIDGE_TEST_CLOCK_FROM is the time at which the program believes it starts.
  * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/support/broken-store.ts`); the product has no
  *   such switch.
@@ -11,8 +13,9 @@
  * Plain JavaScript: Node's TypeScript loader would add to the measured memory of the program and to each
  * start.
  */
+import crypto from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { flushCompileCache } from 'node:module'
+import { flushCompileCache, syncBuiltinESMExports } from 'node:module'
 
 const { BRIDGE_TEST_FOLDER: folder, BRIDGE_TEST_CONTROL: control, BRIDGE_TEST_CLOCK_FROM: from } = process.env
 const { BRIDGE_TEST_FOLD_EVERY: pages } = process.env
@@ -29,6 +32,11 @@ parent.unref()
 if (from !== undefined) moveClock(Number(from) - Date.now())
 if (pages !== undefined) (await import('./broken-store.ts')).foldEvery(pages)
 if (control !== undefined) (await import('./broken-store.ts')).breakStore(control)
+
+const { scrypt } = crypto
+crypto.scrypt = (password, salt, length, options, done) =>
+  scrypt(password, salt, length, { ...options, N: 16 }, done)
+syncBuiltinESMExports()
 
 // Node writes the compile cache once the server is ready, because a killed process never writes it.
 process.once('SIGUSR2', () => flushCompileCache())
