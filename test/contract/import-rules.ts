@@ -86,8 +86,9 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf)$)/,
-    because: 'the command line uses the public index of the SDK, sdk/program.ts, commander and conf',
+    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
+    because:
+      'the command line uses the public index of the SDK, sdk/program.ts, commander, conf and smol-toml',
   },
   {
     files: /^examples\//,
@@ -106,7 +107,7 @@ const layer = perImport((path, { target }) => {
   return found === undefined || found.may.test(target) ? undefined : found.because
 })
 
-const heavy = /^(undici|ws|eventsource|age-encryption|conf)$/
+const heavy = /^(undici|ws|eventsource|age-encryption|conf|smol-toml)$/
 const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
   { target: /^sdk\/(index|program)\.ts$/, from: /^cli\// },
   { target: /^server\/main\.ts$/, from: /^cli\/commands\/server\// },
