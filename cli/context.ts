@@ -42,6 +42,8 @@ export interface CliContext {
   readonly environment: Environment
   /** Folder that holds all profiles (BRIDGE_HOME). */
   readonly home: string
+  /** Home folder of the user. */
+  readonly homeDirectory: string
   /** Profile and output format, set from the command line before a command runs. */
   readonly settings: Readonly<Settings>
   /** Interruption signal; pass it to every operation that waits. */
@@ -97,6 +99,7 @@ export function createContext(surroundings: Surroundings): CliContext {
     random,
     environment,
     home: profilesHome(environment, homeDirectory),
+    homeDirectory,
     settings,
     signal: interruption.signal,
     keptIds,

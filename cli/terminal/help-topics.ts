@@ -31,6 +31,8 @@ export const environment: Readonly<Record<string, string>> = {
   NODE_DISABLE_COMPILE_CACHE: 'A variable of Node: `1` turns the cache of compiled code off.',
   NODE_EXTRA_CA_CERTS:
     'A variable of Node: a file with certificate authorities to trust in addition to the built-in ones.',
+  CODEX_HOME:
+    'The folder of Codex that `bridge hooks` uses. `CLAUDE_CONFIG_DIR`, `GEMINI_CLI_HOME` and `COPILOT_HOME` name those of other harnesses. Default: the folder in your home.',
   CODEX_SANDBOX_NETWORK_DISABLED:
     '`1` means that this process may not open connections. If the node is unreachable, the exit code is then 13.',
 }

@@ -1,9 +1,13 @@
 /** `bridge hooks`: notices about mail in the sessions of coding-agent harnesses. */
 import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { hooksInstallCommand } from './install.ts'
 import { hooksRunCommand } from './run.ts'
+import { hooksUninstallCommand } from './uninstall.ts'
 
 export const hooksCommand = (context: CliContext): Command =>
-  group('hooks', 'bridge hooks run claude Stop')
+  group('hooks', 'bridge hooks install claude')
     .description('Notices about mail in the sessions of coding-agent harnesses.')
+    .addCommand(hooksInstallCommand(context))
+    .addCommand(hooksUninstallCommand(context))
     .addCommand(hooksRunCommand(context))

@@ -1,0 +1,135 @@
+/** Text of our plugin for opencode. It runs in opencode's own process and imports only `node:`. */
+
+export interface PluginFacts {
+  /** Words of the command, before the name of the event. */
+  readonly hook: readonly string[]
+  readonly hookMs: number
+  /** Words that start the MCP server; null: none. */
+  readonly server: readonly string[] | null
+  readonly name: string
+}
+
+export const pluginText = (facts: PluginFacts): string => `${head}
+const facts = ${JSON.stringify(facts, null, 2)}
+${body}`
+
+const head = `// Written by "agent-bridge hooks install opencode"; "agent-bridge hooks uninstall opencode" removes it.
+// It tells a session of mail: counts, types and names, never the text of a message.
+import { spawn } from 'node:child_process'
+`
+
+const body = `
+/** Starts a hook with the event on standard input. */
+function start(event, session, directory, more) {
+  const [program, ...words] = facts.hook
+  const child = spawn(program, [...words, event], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const lines = { text: '' }
+  child.stdout.setEncoding('utf8').on('data', (text) => { lines.text += text })
+  child.stdin.on('error', () => {})
+  child.stdin.end(JSON.stringify({ session_id: session, cwd: directory, hook_event_name: event, ...more }))
+  const ended = new Promise((resolve) => {
+    child.once('error', () => resolve(undefined))
+    child.once('close', () => resolve(noticeOf(lines.text)))
+  })
+  return { child, ended }
+}
+
+function noticeOf(text) {
+  try {
+    const { notice } = JSON.parse(text)
+    return typeof notice === 'string' && notice !== '' ? notice : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the notice of a hook, or undefined. A hook that takes too long is ended. */
+async function noticeAt(event, session, directory, more) {
+  const { child, ended } = start(event, session, directory, more)
+  const timer = setTimeout(() => child.kill('SIGKILL'), facts.hookMs)
+  try {
+    return await ended
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export const AgentBridge = async ({ client, directory }) => {
+  /** Sessions of subagents. They get no notices. */
+  const subagents = new Set()
+  /** Notices for the next prompt, by session. */
+  const pending = new Map()
+  /** Sessions whose running turn was begun by a notice. */
+  const woken = new Set()
+  const waiters = new Map()
+
+  const wake = async (session, notice) => {
+    woken.add(session)
+    const parts = [{ type: 'text', text: notice, synthetic: true }]
+    await client.session.promptAsync({ path: { id: session }, body: { parts } }).catch(() => woken.delete(session))
+  }
+  /** Waits for mail in the background. The hook itself ends at once if another process of the profile waits. */
+  const wait = (session) => {
+    if (waiters.has(session)) return
+    const { child, ended } = start('wait', session, directory, {})
+    child.unref()
+    waiters.set(session, child)
+    void ended.then(async (notice) => {
+      waiters.delete(session)
+      if (notice !== undefined) await wake(session, notice)
+    })
+  }
+  const end = (session) => {
+    waiters.get(session)?.kill('SIGTERM')
+    for (const known of [subagents, pending, woken]) known.delete(session)
+    void noticeAt('session.deleted', session, directory, {})
+  }
+  process.once('exit', () => {
+    for (const child of waiters.values()) child.kill('SIGTERM')
+  })
+
+  const onEvent = {
+    'session.created': async ({ info }) => {
+      if (info.parentID !== undefined) return subagents.add(info.id)
+      const notice = await noticeAt('session.created', info.id, directory, {})
+      if (notice !== undefined) pending.set(info.id, notice)
+    },
+    'session.idle': async ({ sessionID }) => {
+      if (subagents.has(sessionID)) return
+      const isContinued = woken.delete(sessionID)
+      const notice = await noticeAt('session.idle', sessionID, directory, { stop_hook_active: isContinued })
+      if (notice !== undefined) await wake(sessionID, notice)
+      wait(sessionID)
+    },
+    'session.deleted': async ({ info }) => end(info.id),
+  }
+
+  return {
+    config: async (config) => {
+      if (facts.server === null) return
+      config.mcp ??= {}
+      config.mcp[facts.name] ??= { type: 'local', command: facts.server, enabled: true }
+    },
+    event: async ({ event }) => {
+      // The turn does not wait for a hook, and a failed hook does not end it.
+      if (Object.hasOwn(onEvent, event.type)) void onEvent[event.type](event.properties).catch(() => {})
+    },
+    'chat.message': async ({ sessionID }) => {
+      if (subagents.has(sessionID) || woken.has(sessionID)) return
+      const notice = await noticeAt('chat.message', sessionID, directory, {})
+      if (notice !== undefined) pending.set(sessionID, notice)
+    },
+    'experimental.chat.system.transform': async ({ sessionID }, output) => {
+      const notice = pending.get(sessionID)
+      if (notice === undefined) return
+      pending.delete(sessionID)
+      output.system.push(notice)
+    },
+    'tool.execute.after': async ({ sessionID }, output) => {
+      if (subagents.has(sessionID)) return
+      const notice = await noticeAt('tool.execute.after', sessionID, directory, {})
+      if (notice !== undefined) output.output += '\\n\\n' + notice
+    },
+  }
+}
+`
