@@ -32,6 +32,8 @@ export interface Surroundings {
   readonly homeDirectory: string
   /** Aborted by SIGINT or SIGTERM, or when the reader of a print-only command closes standard output. */
   readonly interruption: AbortController
+  /** Replaces the fetch function for clients of the node, to share its connections. */
+  readonly fetch?: () => Promise<Fetch>
 }
 
 export interface CliContext {
@@ -105,7 +107,8 @@ export function createContext(surroundings: Surroundings): CliContext {
     keptIds,
     address: undefined,
     fetch: () => {
-      fetch ??= import('./startup/http-fetch.ts').then(({ httpFetch }) => httpFetch())
+      fetch ??=
+        surroundings.fetch?.() ?? import('./startup/http-fetch.ts').then(({ httpFetch }) => httpFetch())
       return fetch
     },
     agent: () => {

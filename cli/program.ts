@@ -39,6 +39,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   },
   'In a coding agent:': {
     hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
+    mcp: async () => (await import('./commands/mcp.ts')).mcpCommand,
   },
   'This agent:': {
     schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,

@@ -23,11 +23,9 @@ export function historyCommand(context: CliContext, run = history): Command {
 }
 
 export async function history(context: CliContext, peer: string, options: HistoryOptions): Promise<void> {
-  const { agent, output, signal } = context
+  const { agent, output } = context
   const me = await agent()
-  const { bridge } = me
-  const conversation = await bridge.directory.conversation(peer, { signal })
-  const page = conversation === undefined ? nothing : await read(bridge, conversation, options, signal)
+  const page = await readHistory(context, peer, options)
   const reader = await readerOf(me, page.messages)
   const text = page.messages.map((message: Message) => messageText(message, reader)).join('\n\n')
   if (output.json || page.messages.length > 0) output.result(page, text)
@@ -36,6 +34,18 @@ export async function history(context: CliContext, peer: string, options: Histor
   const gap = page.retention_gap?.removed_through_sequence
   if (gap !== undefined) output.note(`messages through number ${gap} were removed by retention`)
   if (page.has_more) output.next(`more: bridge history ${shellWord(peer)} --after ${page.next_sequence}`)
+}
+
+/** Reads a page of the conversation with the peer. It is empty if there is no conversation yet. */
+export async function readHistory(
+  context: CliContext,
+  peer: string,
+  options: HistoryOptions,
+): Promise<MessagePage> {
+  const { signal } = context
+  const bridge = await context.bridge()
+  const conversation = await bridge.directory.conversation(peer, { signal })
+  return conversation === undefined ? nothing : read(bridge, conversation, options, signal)
 }
 
 const nothing: MessagePage = { messages: [], has_more: false, next_sequence: 0 }

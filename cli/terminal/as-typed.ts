@@ -38,7 +38,7 @@ export const single: ReadonlySet<string> = new Set([
     'ack',
     'history',
   ],
-  ...['status', 'guide', 'schedule', 'doctor'],
+  ...['status', 'guide', 'schedule', 'doctor', 'mcp'],
 ])
 
 /** Returns the text with each command spelled so that it can be pasted. */

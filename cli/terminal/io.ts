@@ -41,6 +41,8 @@ export interface Io {
   /** The size of the terminal on standard output, as it is now. */
   rows(): number
   columns(): number
+  /** Standard input as it arrives. */
+  input(): AsyncIterable<Buffer | string>
   /** All of standard input as text. @throws CommandError when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
   /** The first line of standard input, without its line end. A terminal shows `prompt` and echoes nothing. */
@@ -113,6 +115,7 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     },
     rows: () => stdout.rows ?? 24,
     columns: () => stdout.columns ?? 80,
+    input: () => streams.stdin,
     readAll: (maxBytes = defaultMaxBytes) => readText(streams.stdin, maxBytes),
     readSecret: (prompt) =>
       streams.stdin.isTTY === true

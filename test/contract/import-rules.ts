@@ -128,6 +128,12 @@ const lazily = perImport((path, { target, kind, isType }) => {
     : 'import its types with import type, and load the rest with import() where it is needed'
 })
 
+const tools = perImport((path, { target }) =>
+  path.startsWith('cli/') && target.startsWith('cli/mcp/') && !/^cli\/(mcp\/|commands\/mcp\.ts$)/.test(path)
+    ? 'only commands/mcp.ts serves MCP; no other command loads it'
+    : undefined,
+)
+
 const metrics = perImport((path, { target, kind, isType }) => {
   if (!path.startsWith('server/') || isType) return undefined
   if (target === '@prometheus-io/client' && path !== 'server/metrics/registry.ts')
@@ -307,6 +313,7 @@ const portableSql: Rule = ({ path, code }) => {
 const everyRule: readonly Rule[] = [
   layer,
   lazily,
+  tools,
   metrics,
   shipped,
   roles,

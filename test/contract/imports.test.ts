@@ -64,6 +64,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ],
   ['cli/commands/send.ts', "import type { Bridge } from '../../sdk/bridge.ts'", 'uses the public index'],
   ['cli/commands/send.ts', "await import('../../server/main.ts')", 'only commands/server/ starts a server'],
+  ['cli/commands/send.ts', "await import('../mcp/serve.ts')", 'only commands/mcp.ts serves MCP'],
   [
     'cli/commands/server/start.ts',
     "import { start } from '../../../server/main.ts'",
