@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { settings } from '../../server/config.ts'
+import { readAddress } from '../../server/host/init.ts'
 import { Desk } from '../support/desk.ts'
 import { freePort } from '../support/process.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
@@ -121,8 +122,10 @@ test('start reports in one line that it is ready, and exits 0 on a signal', asyn
       data,
       server_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
     })
-    const { code, stdout } = await stop(started, signal)
+    const { code, stdout, stderr } = await stop(started, signal)
     expect({ code, lines: stdout.split('\n').length }).toEqual({ code: 0, lines: 2 })
+    // The link of init is still valid.
+    expect(stderr).not.toContain('set up the owner')
   }
 })
 
@@ -187,22 +190,18 @@ test('status distinguishes a ready node, one that is not ready, a killed one, an
 
 test('settings come from flags, then the environment, then config.json', async () => {
   const port = String(await freePort())
-  await init('--port', port, '--stage', 'from-file')
-  expect(JSON.parse(await readFile(join(data, 'config.json'), 'utf8'))).toEqual({ port, stage: 'from-file' })
+  const inFile = { port, stage: 'from-file', reserve_bytes: '1000' }
+  await init('--port', port, '--stage', inFile.stage, '--reserve-bytes', inFile.reserve_bytes)
+  expect(JSON.parse(await readFile(join(data, 'config.json'), 'utf8'))).toEqual(inFile)
   expect(await modeOf(join(data, 'config.json'))).toBe('600')
 
-  const stageOf = async (flags: string[], environment: Readonly<Record<string, string>> = {}) => {
-    const started = home.start(['server', 'start', ...flags], {
-      environment: { BRIDGE_DATA: data, ...environment },
-    })
-    expect(await started.printed(/\n/)).toBe(`ready at http://127.0.0.1:${port}\n`)
-    const { stdout } = await host(['status'])
-    await stop(started)
-    return /^stage +(.*)$/m.exec(stdout)?.[1]
-  }
-  expect(await stageOf([])).toBe('from-file')
-  expect(await stageOf([], { BRIDGE_STAGE: 'from-environment' })).toBe('from-environment')
-  expect(await stageOf(['--stage', 'from-flag'], { BRIDGE_STAGE: 'from-environment' })).toBe('from-flag')
+  const started = home.start(['server', 'start', '--stage', 'from-flag'], {
+    environment: { BRIDGE_DATA: data, BRIDGE_STAGE: 'from-environment', BRIDGE_RESERVE_BYTES: '2000' },
+  })
+  expect(await started.printed(/\n/)).toBe(`ready at http://127.0.0.1:${port}\n`)
+  expect((await host(['status'])).stdout).toMatch(/^stage +from-flag$/m)
+  expect(readAddress(data)?.runsWith).toMatchObject({ reserveBytes: 2000 })
+  await stop(started)
 })
 
 test('an invalid setting is a usage error with its name', async () => {
@@ -279,8 +278,6 @@ test('an owner link signs in once, if there is an owner', async () => {
 
 test('a node without owner and open link prints a link at its start, on standard error only', async () => {
   const first = await init()
-  const { started: quiet } = await start()
-  expect((await stop(quiet)).stderr).not.toContain('set up the owner')
   const database = new Database(join(data, 'bridge.db'))
   database.prepare('DELETE FROM owner_links').run()
   database.close()

@@ -19,7 +19,11 @@ export function eachAttack<R extends readonly unknown[]>(
 
 /**
  * Returns the rows of a table to try at one of many places. Without the variable, these are every `nth` row.
- * Each place starts at another row, so `nth` places together try the whole table.
+ * Each place starts at another row, so `nth` places together try the whole table. A place with fewer rows
+ * tries one of them.
  */
-export const rowsAt = <R>(place: number, nth: number, rows: readonly R[]): readonly R[] =>
-  all ? rows : rows.filter((_, at) => (at + place) % nth === 0)
+export function rowsAt<R>(place: number, nth: number, rows: readonly R[]): readonly R[] {
+  if (all) return rows
+  const some = rows.filter((_, at) => (at + place) % nth === 0)
+  return some.length > 0 ? some : rows.filter((_, at) => at === place % rows.length)
+}

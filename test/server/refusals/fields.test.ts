@@ -25,7 +25,7 @@ describe.each(named(withBody))('$id', ({ entry, place }) => {
 
   test('names the field that violates its rule', async () => {
     const good = attempts.ready(entry).body
-    await attempts.expectRefused(entry, rowsAt(place, 3, badFields(entry.body as Schema, good)).map(refused))
+    await attempts.expectRefused(entry, rowsAt(place, 4, badFields(entry.body as Schema, good)).map(refused))
   })
 
   test("treats names of JavaScript's prototype as unknown fields", async () => {

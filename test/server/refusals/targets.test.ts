@@ -77,7 +77,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
   test('names a malformed id in its path', async () => {
     const params = Object.entries((entry.params as Schema | undefined)?.properties ?? {})
     const all = params.flatMap(([name, { format }]) =>
-      rowsAt(place, 3, format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
+      rowsAt(place, 5, format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
         const changed = { params: { ...attempts.ready(entry).params, [name]: id } }
         return invalid(`${name}=${id}`, changed, `path/${name}`)
       }),
@@ -97,7 +97,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
             : ['', ...malformedIds.slice(0, -1)]
         const right = type === 'integer' ? minimum : unknownId
         return [
-          ...rowsAt(place, 3, wrong).map((value) =>
+          ...rowsAt(place, 5, wrong).map((value) =>
             invalid(`${name}=${value}`, { query: `?${name}=${value}` }, `query/${name}`),
           ),
           invalid(`${name} twice`, { query: `?${name}=${right}&${name}=${right}` }, `query/${name}`),
@@ -113,7 +113,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
     const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
       (method) => !allowed.includes(method),
     )
-    for (const method of rowsAt(place, 3, others)) {
+    for (const method of rowsAt(place, 5, others)) {
       const reply = await send(entry, { ...attempts.ready(entry), method })
       expectRefusal(reply, 'method_not_allowed', method)
       expect(reply.headers.allow).toBe([...new Set(allowed)].join(', '))
@@ -142,7 +142,7 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
       `http://elsewhere.example${path}`,
       `//elsewhere.example${path}`,
     ]
-    const all = rowsAt(place, 4, near).map(
+    const all = rowsAt(place, 7, near).map(
       (target): Attempt => ({
         what: target,
         ready: { ...attempts.ready(entry), target },
