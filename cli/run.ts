@@ -1,7 +1,7 @@
 /**
  * argv → command → exit code. Only this file turns errors into messages.
  *
- * Commands never catch an error to print it. ending.ts defines how an ending is printed.
+ * Commands never catch an error to print it. `exit-report.ts` defines how that is printed.
  *
  * Contract §12.
  */
@@ -9,16 +9,16 @@
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
 import { CommandError, type ExitCode, exitCodes } from './exit-codes.ts'
-import { type Ending, printEnding } from './failures/ending.ts'
-import { endingOfFailure, failureEnding } from './failures/failure-ending.ts'
-import { usageEnding } from './failures/usage.ts'
+import { type ExitReport, printExitReport } from './failures/exit-report.ts'
+import { commandErrorReport, failureReport } from './failures/failure-report.ts'
+import { usageReport } from './failures/usage.ts'
 import { program } from './program.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
-  const ending = await outputEnding(await endingOf(argv, context), context)
-  const hint = ending.hint === undefined ? undefined : context.typed(ending.hint)
-  printEnding(context.io, { ...ending, hint }, wantsJson(argv, context))
-  return exitCodes[ending.exit]
+  const report = await outputReport(await reportOf(argv, context), context)
+  const hint = report.hint === undefined ? undefined : context.typed(report.hint)
+  printExitReport(context.io, { ...report, hint }, wantsJson(argv, context))
+  return exitCodes[report.exit]
 }
 
 /**
@@ -33,24 +33,24 @@ const wantsJson = (argv: readonly string[], { settings }: CliContext): boolean =
  * (EPIPE) this is no failure. The closed pipe aborts the command, so an aborted command that only prints
  * counts as done. A failure stays unchanged.
  */
-async function outputEnding(ending: Ending, { io, onlyPrints, output }: CliContext): Promise<Ending> {
+async function outputReport(report: ExitReport, { io, onlyPrints, output }: CliContext): Promise<ExitReport> {
   await io.drained()
-  if (io.closedBy === undefined || output.usedStandardError) return ending
-  const isCutOff = onlyPrints && ending.exit === 'interrupted'
-  if (io.closedBy === 'EPIPE') return isCutOff ? { exit: 'done' } : ending
-  if (ending.exit !== 'done' && !isCutOff) return ending
+  if (io.closedBy === undefined || output.usedStandardError) return report
+  const isCutOff = onlyPrints && report.exit === 'interrupted'
+  if (io.closedBy === 'EPIPE') return isCutOff ? { exit: 'done' } : report
+  if (report.exit !== 'done' && !isCutOff) return report
   return { exit: 'unexpected', message: `cannot write to standard output (${io.closedBy})` }
 }
 
-async function endingOf(argv: readonly string[], context: CliContext): Promise<Ending> {
+async function reportOf(argv: readonly string[], context: CliContext): Promise<ExitReport> {
   try {
     const root = await program(context, argv)
     await root.parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
-    if (context.signal.aborted) return interruptedEnding(context, error)
-    if (error instanceof UsageError) return usageEnding(error, () => program(context))
-    return failureEnding(error, context)
+    if (context.signal.aborted) return interruptedReport(context, error)
+    if (error instanceof UsageError) return usageReport(error, () => program(context))
+    return failureReport(error, context)
   }
 }
 
@@ -58,10 +58,10 @@ async function endingOf(argv: readonly string[], context: CliContext): Promise<E
  * After Ctrl-C the user may think that nothing is sent, so the message names the outbox entry that will still
  * be sent.
  */
-function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
+function interruptedReport({ keptIds }: CliContext, error: unknown): ExitReport {
   const kept = keptIds.at(-1)
   if (kept === undefined) {
-    return error instanceof CommandError && error.exit === 'interrupted' ? endingOfFailure(error) : silent
+    return error instanceof CommandError && error.exit === 'interrupted' ? commandErrorReport(error) : silent
   }
   const message = `interrupted; the outbox keeps ${kept}`
   return {
@@ -71,4 +71,4 @@ function interruptedEnding({ keptIds }: CliContext, error: unknown): Ending {
   }
 }
 
-const silent: Ending = { exit: 'interrupted' }
+const silent: ExitReport = { exit: 'interrupted' }

@@ -10,7 +10,7 @@ import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-file
 import { version } from '../../sdk/version.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { failureEnding } from '../failures/failure-ending.ts'
+import { failureReport } from '../failures/failure-report.ts'
 import { type Finding, ok, report, warning } from '../failures/findings.ts'
 import { clientOptions } from '../owner/client.ts'
 import { takeLock } from '../profile/lock.ts'
@@ -57,7 +57,7 @@ async function tried<T>(
   try {
     return await act()
   } catch (error) {
-    const { exit, message = 'failed', hint } = await failureEnding(error, context)
+    const { exit, message = 'failed', hint } = await failureReport(error, context)
     findings.push({ check, state: 'problem', text: message, remedy: hint, exit })
     return undefined
   }

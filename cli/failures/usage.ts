@@ -7,13 +7,13 @@
  * Contract §12 "Tokens come from standard input".
  */
 import { type Command, type UsageError, wordsOf } from '../command.ts'
-import type { Ending } from './ending.ts'
+import type { ExitReport } from './exit-report.ts'
 import { suggestion } from './suggestions.ts'
 
 /**
- * Returns the ending for an error of commander. Help and version are successes, all others are usage errors.
+ * Returns the report for an error of commander. Help and version are successes, all others are usage errors.
  */
-export async function usageEnding(error: UsageError, whole: () => Promise<Command>): Promise<Ending> {
+export async function usageReport(error: UsageError, whole: () => Promise<Command>): Promise<ExitReport> {
   const { command, code, exitCode, message: given } = error
   if (exitCode === 0) return { exit: 'done' }
   // A group without a command: commander has already printed its help.

@@ -1,7 +1,7 @@
 /** Runs one command for several items at the same time. Each item succeeds or fails separately. */
 import type { CliContext } from '../context.ts'
 import { CommandError, type ExitName } from '../exit-codes.ts'
-import { failureEnding } from '../failures/failure-ending.ts'
+import { failureReport } from '../failures/failure-report.ts'
 
 /** More at a time would only share the same network connection. */
 const atOnce = 4
@@ -27,7 +27,7 @@ export async function runSeveral(
         context.signal.throwIfAborted()
         await act(name)
       } catch (cause) {
-        const { exit, message } = await failureEnding(cause, context)
+        const { exit, message } = await failureReport(cause, context)
         failures.push({ exit, cause })
         if (!context.signal.aborted) context.output.note(`${name}: ${message}`)
       }

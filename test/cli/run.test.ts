@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type Command, command } from '../../cli/command.ts'
 import { CommandError } from '../../cli/exit-codes.ts'
-import { failureEnding } from '../../cli/failures/failure-ending.ts'
+import { failureReport } from '../../cli/failures/failure-report.ts'
 import { program } from '../../cli/program.ts'
 import { run } from '../../cli/run.ts'
 import { printOnly } from '../../cli/terminal/print-only.ts'
@@ -233,26 +233,26 @@ const refused = (error: ErrorCode, details?: Record<string, unknown>) =>
 
 test('an error becomes its exit code, its message, and at most one hint', async () => {
   const { context } = framed()
-  expect(await failureEnding(refused('session_fenced'), context)).toEqual({
+  expect(await failureReport(refused('session_fenced'), context)).toEqual({
     exit: 'session',
     error: 'session_fenced',
     message: 'words of the node',
     hint: expect.stringMatching(/^another instance took over: .*; stop here and do not register again$/),
     facts: { status: 409, request_id: 'r-7' },
   })
-  const full = await failureEnding(refused('capacity_reached', { limit: 'inbox' }), context)
+  const full = await failureReport(refused('capacity_reached', { limit: 'inbox' }), context)
   expect(full).toMatchObject({
     message: 'the node has reached a limit: inbox',
     facts: { details: { limit: 'inbox' } },
   })
   // Only the node knows whose space it is, and how much.
-  const own = await failureEnding(refused('capacity_reached', { limit: 'sender_packages_bytes' }), context)
+  const own = await failureReport(refused('capacity_reached', { limit: 'sender_packages_bytes' }), context)
   expect(own).toMatchObject({ exit: 'unreachable', message: 'words of the node' })
-  expect(await failureEnding(refused('internal'), context)).toMatchObject({
+  expect(await failureReport(refused('internal'), context)).toMatchObject({
     exit: 'unexpected',
     hint: "the node's log has the cause under request r-7",
   })
-  expect(await failureEnding(new CommandError('conflict', 'no', { hint: 'do' }), context)).toEqual({
+  expect(await failureReport(new CommandError('conflict', 'no', { hint: 'do' }), context)).toEqual({
     exit: 'conflict',
     message: 'no',
     hint: 'do',
@@ -261,11 +261,11 @@ test('an error becomes its exit code, its message, and at most one hint', async 
     'unreachable',
     'POST /api/v1/messages: no connection to the node (ECONNREFUSED)',
   )
-  expect(await failureEnding(away, context)).toMatchObject({
+  expect(await failureReport(away, context)).toMatchObject({
     error: 'unreachable',
     message: 'no connection to the node (ECONNREFUSED)',
   })
-  expect(await failureEnding(new RangeError('odd'), context)).toMatchObject({
+  expect(await failureReport(new RangeError('odd'), context)).toMatchObject({
     exit: 'unexpected',
     message: 'RangeError: odd',
   })
@@ -296,14 +296,14 @@ test.each([
   const { context } = framed()
   context.address = address
   const error = new LocalError(code, 'no', { cause: Object.assign(new Error('why'), { code: reason }) })
-  expect((await failureEnding(error, context)).hint).toContain(hint)
+  expect((await failureReport(error, context)).hint).toContain(hint)
 })
 
 test('an unreachable node inside a sandbox without network is reported as the sandbox', async () => {
   const away = new LocalError('unreachable', 'no')
   const sandboxed = framed({ CODEX_SANDBOX_NETWORK_DISABLED: '1' }).context
-  expect(await failureEnding(away, sandboxed)).toMatchObject({ exit: 'sandbox' })
-  expect(await failureEnding(away, framed().context)).toMatchObject({ exit: 'unreachable' })
+  expect(await failureReport(away, sandboxed)).toMatchObject({ exit: 'sandbox' })
+  expect(await failureReport(away, framed().context)).toMatchObject({ exit: 'unreachable' })
 })
 
 test('text of other parties in an error cannot control the terminal or start a line', async () => {
@@ -313,7 +313,7 @@ test('text of other parties in an error cannot control the terminal or start a l
   })
   const ending = await root
     .parseAsync([], { from: 'user' })
-    .catch((error: unknown) => failureEnding(error, context))
+    .catch((error: unknown) => failureReport(error, context))
   expect(ending).toMatchObject({ message: 'name \u001b[31m\u202e\nhint: run this' })
   await run(['peers', '--profile', 'a\u001b[31m'], context)
   expect(written.stderr).toContain('<U+001B>[31m')

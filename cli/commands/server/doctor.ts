@@ -1,7 +1,7 @@
 /** `bridge server doctor`: checks the node of this machine. Contract §12. */
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { failureEnding } from '../../failures/failure-ending.ts'
+import { failureReport } from '../../failures/failure-report.ts'
 import { type Finding, ok, report, warning } from '../../failures/findings.ts'
 import { clientOptions } from '../../owner/client.ts'
 import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
@@ -27,7 +27,7 @@ export async function serverDoctor(context: CliContext, options: SettingOptions)
       findings.push(await running(context, server, config.data))
     })
   } catch (error) {
-    const { exit, message = 'failed', hint } = await failureEnding(error, context)
+    const { exit, message = 'failed', hint } = await failureReport(error, context)
     findings.push({ check: 'settings', state: 'problem', text: message, remedy: hint, exit })
   }
   report(context, findings)
@@ -60,7 +60,7 @@ async function running(context: CliContext, server: Server, data: string): Promi
       ? ok('server', `runs at ${address.url}, ready, ${version}`)
       : warning('server', `runs at ${address.url} as ${other}; this program is ${version}`, 'restart it')
   } catch (error) {
-    const { exit, message = 'failed' } = await failureEnding(error, context)
+    const { exit, message = 'failed' } = await failureReport(error, context)
     return {
       check: 'server',
       state: 'problem',

@@ -2,12 +2,12 @@
 import type { LocalErrorCode, RefusalCode } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, type ExitName, helperExits, localExits, refusalExits } from '../exit-codes.ts'
-import type { Ending } from './ending.ts'
+import type { ExitReport } from './exit-report.ts'
 import { failureFacts, failureWords, type SdkError } from './failure-words.ts'
 import { hintOf } from './hints.ts'
 import { networkIsClosed, sandboxHint } from './sandbox.ts'
 
-export const endingOfFailure = ({ exit, message, hint, cause }: CommandError): Ending => ({
+export const commandErrorReport = ({ exit, message, hint, cause }: CommandError): ExitReport => ({
   exit,
   message,
   hint,
@@ -15,30 +15,30 @@ export const endingOfFailure = ({ exit, message, hint, cause }: CommandError): E
 })
 
 /** Code and details of the SDK error that a CommandError has as its cause. */
-function factsOf(cause: unknown): Pick<Ending, 'error' | 'facts'> {
+function factsOf(cause: unknown): Pick<ExitReport, 'error' | 'facts'> {
   const isSdk = cause instanceof Error && (cause.name === 'BridgeError' || cause.name === 'LocalError')
   if (!isSdk) return {}
   const error = cause as SdkError
   return { error: error.code, facts: failureFacts(error) }
 }
 
-/** Returns the ending for anything that a command threw. */
-export async function failureEnding(error: unknown, context: CliContext): Promise<Ending> {
-  const ending = await plainEnding(error, context)
+/** Returns the report for anything that a command threw. */
+export async function failureReport(error: unknown, context: CliContext): Promise<ExitReport> {
+  const report = await plainReport(error, context)
   const code =
     (error as { code?: unknown } | null)?.code ??
     (error as { cause?: { code?: unknown } } | null)?.cause?.code
-  if (ending.exit === 'sandbox') return { ...ending, hint: sandboxHint }
-  if (ending.exit !== 'unreachable' || code !== 'unreachable') return ending
+  if (report.exit === 'sandbox') return { ...report, hint: sandboxHint }
+  if (report.exit !== 'unreachable' || code !== 'unreachable') return report
   // An unreachable node and a blocked network look the same to a connection.
   return (await networkIsClosed(context.environment))
-    ? { ...ending, exit: 'sandbox', hint: sandboxHint }
-    : ending
+    ? { ...report, exit: 'sandbox', hint: sandboxHint }
+    : report
 }
 
-async function plainEnding(error: unknown, context: CliContext): Promise<Ending> {
+async function plainReport(error: unknown, context: CliContext): Promise<ExitReport> {
   if (context.environment.BRIDGE_DEBUG && error instanceof Error) context.io.err(`${error.stack}\n`)
-  if (error instanceof CommandError) return endingOfFailure(error)
+  if (error instanceof CommandError) return commandErrorReport(error)
   // Imported here, so that a usage error does not load the SDK.
   const { BridgeError, HelperError, LocalError } = await import('../../sdk/index.ts')
   if (error instanceof HelperError)

@@ -1,5 +1,5 @@
 /**
- * Ending of a command, and how it is printed on standard error.
+ * Exit of a command and its reason, and how they are printed on standard error.
  *
  * - People get one line `bridge: …` and at most one line `hint: …`.
  * - With `--json` a program gets one JSON document, as the last line.
@@ -11,7 +11,7 @@ import { oneLine, plainJson } from '../../sdk/plain-text.ts'
 import { type ExitName, exitCodes } from '../exit-codes.ts'
 import type { Io } from '../terminal/io.ts'
 
-export interface Ending {
+export interface ExitReport {
   readonly exit: ExitName
   /** Code of the refusal, or of the failure in this program. */
   readonly error?: string
@@ -22,7 +22,11 @@ export interface Ending {
   readonly facts?: Readonly<Record<string, unknown>>
 }
 
-export function printEnding(io: Io, { exit, error, message, hint, facts }: Ending, json: boolean): void {
+export function printExitReport(
+  io: Io,
+  { exit, error, message, hint, facts }: ExitReport,
+  json: boolean,
+): void {
   if (message === undefined || message === '') return
   if (json) {
     const wire = {
