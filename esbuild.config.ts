@@ -137,7 +137,7 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight(
   'cli.cjs',
   cli,
-  /^cli\/|^sdk\/(version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
+  /^cli\/|^sdk\/(version|plain-text|contract\/spelling|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
 await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, sdk, helper, licences })

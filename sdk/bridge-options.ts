@@ -1,6 +1,6 @@
 /** Options of a Bridge. Contract §13. */
 
-import type { Flushed } from './agent/courier.ts'
+import type { Flushed } from './agent/agent-calls.ts'
 import type { DirectoryStore } from './agent/directory.ts'
 import type { Identity } from './agent/identity.ts'
 import type { SessionStore } from './agent/session.ts'

@@ -13,8 +13,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { AgentCalls, type Flushed } from './agent/agent-calls.ts'
 import { agentAuthority } from './agent/authority.ts'
-import { Courier, type Flushed } from './agent/courier.ts'
 import { DirectCalls } from './agent/direct-calls.ts'
 import { Directory, memoryDirectory } from './agent/directory.ts'
 import { Drafts } from './agent/drafts.ts'
@@ -73,7 +73,7 @@ export class Bridge {
   /** Look-up of agents and conversations by name, with a cache. */
   readonly directory: Directory
   readonly #pool: Pool | undefined
-  readonly #courier: Courier
+  readonly #calls: AgentCalls
   readonly #nodeClock: NodeClock
   readonly #listening: Listening
   readonly #watch: Watch
@@ -116,15 +116,15 @@ export class Bridge {
     })
     const drafts = new Drafts(agentId, directory, direct)
     const { outbox, onFlushed, onKept } = options
-    const courier = new Courier({ direct, drafts, directory, outbox, random, onFlushed, onKept })
-    const call: Call = (entry, input, callOptions) => courier.call(entry, input, callOptions)
+    const calls = new AgentCalls({ direct, drafts, directory, outbox, random, onFlushed, onKept })
+    const call: Call = (entry, input, callOptions) => calls.call(entry, input, callOptions)
     const nodeClock = new NodeClock(keeper, clock)
     this.directory = directory
-    this.#courier = courier
+    this.#calls = calls
     this.#nodeClock = nodeClock
 
     // Resources
-    this.messages = new Messages(courier, directory)
+    this.messages = new Messages(calls, directory)
     this.conversations = new Conversations(call, directory)
     this.peers = new Peers(call)
     this.inbox = new Inbox(call)
@@ -178,7 +178,7 @@ export class Bridge {
     input: CallInput<E>,
     options: KeyedOptions = {},
   ): Promise<ResponseOf<E>> {
-    return this.#courier.call(entry, input, options)
+    return this.#calls.call(entry, input, options)
   }
 
   /**
@@ -260,7 +260,7 @@ export class Bridge {
 
   /** Sends the outbox entries that are due, or exactly the given entries of any age. */
   flush(ids?: readonly string[], options: CallOptions = {}): AsyncGenerator<Flushed, void, undefined> {
-    return this.#courier.flush(ids, options)
+    return this.#calls.flush(ids, options)
   }
 
   /** Ends listening and all waits, and closes the connections of the default `fetch`. */

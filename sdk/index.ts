@@ -6,7 +6,7 @@
  * Contract §13.
  */
 
-export type { Flushed } from './agent/courier.ts'
+export type { Flushed } from './agent/agent-calls.ts'
 export type { DirectoryStore, MessageAddress } from './agent/directory.ts'
 export { type EnrollOptions, enroll } from './agent/enroll.ts'
 export { Identity, type IdentityProof, type IdentityRecord } from './agent/identity.ts'

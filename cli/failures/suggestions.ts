@@ -1,7 +1,7 @@
 /**
  * Suggestions for an unknown command word: a synonym, a command elsewhere in the tree, or a similar spelling.
  */
-import { slipsBetween } from '../../sdk/contract/nearest.ts'
+import { editDistance } from '../../sdk/contract/spelling.ts'
 import { type Command, wordsOf } from '../command.ts'
 
 /**
@@ -180,10 +180,10 @@ const listOf = (word: string, root: Command): string[] =>
 /** Commands with the most similar names in the group, else in the whole tree. */
 function similar(word: string, group: Command, root: Command): string[] {
   for (const candidates of [group.commands, everywhere(root)]) {
-    const near = candidates.map((command) => ({ command, slips: slipsBetween(word, command.name()) }))
-    const best = Math.min(...near.map(({ slips }) => slips))
+    const near = candidates.map((command) => ({ command, distance: editDistance(word, command.name()) }))
+    const best = Math.min(...near.map(({ distance }) => distance))
     if (best <= 2 && best < word.length / 2)
-      return near.filter(({ slips }) => slips === best).map(({ command }) => pathOf(command))
+      return near.filter(({ distance }) => distance === best).map(({ command }) => pathOf(command))
   }
   return []
 }

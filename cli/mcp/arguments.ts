@@ -3,7 +3,7 @@
  *
  * The check never relies on the client, because a harness may drop parts of a schema. Codex drops bounds.
  */
-import { nearest } from '../../sdk/contract/nearest.ts'
+import { similarWords } from '../../sdk/contract/spelling.ts'
 import { CommandError } from '../exit-codes.ts'
 import type { Params } from './json-rpc.ts'
 
@@ -63,7 +63,7 @@ export const wrong = (name: string, problem: string, hint?: string): CommandErro
   new CommandError('usage', `"${name}" ${problem}`, { hint })
 
 function unknown(name: string, names: readonly string[]): CommandError {
-  const near = nearest(name, names, 1).map((each) => `did you mean "${each}"?`)
+  const near = similarWords(name, names, 1).map((each) => `did you mean "${each}"?`)
   const hint =
     near[0] ?? (names.length === 0 ? 'this tool takes none' : `this tool takes ${names.join(', ')}`)
   return wrong(name.slice(0, 64), 'is not an argument of this tool', hint)

@@ -8,8 +8,8 @@ import { Readable, Writable } from 'node:stream'
 import { neutralize, oneLine } from '../../sdk/plain-text.ts'
 import { type CliContext, createContext } from '../context.ts'
 import { exitCodes } from '../exit-codes.ts'
-import type { Ending } from '../failures/ending.ts'
-import { failureEnding } from '../failures/failure-ending.ts'
+import type { ExitReport } from '../failures/exit-report.ts'
+import { failureReport } from '../failures/failure-report.ts'
 import type { Params } from './json-rpc.ts'
 import { page } from './result.ts'
 import type { ToolResult } from './server.ts'
@@ -42,7 +42,7 @@ export async function callTool(parent: CliContext, call: ToolCall): Promise<Tool
     const from = typeof given.line === 'number' ? given.line : 1
     return result(page(printed.text.trimEnd(), from, 'the same call'))
   } catch (error) {
-    const text = endingText(await endingOf(error, context), context)
+    const text = reportText(await reportOf(error, context), context)
     return { ...result(page(`${text}\n${printed.text}`.trimEnd(), 1, 'no call')), isError: true }
   } finally {
     end.removeEventListener('abort', abort)
@@ -92,16 +92,16 @@ function contextOf(
   return context
 }
 
-async function endingOf(error: unknown, context: CliContext): Promise<Ending> {
+async function reportOf(error: unknown, context: CliContext): Promise<ExitReport> {
   const { code, message } = error as { readonly code?: unknown; readonly message?: string }
   if (context.signal.aborted) {
     return { exit: 'unreachable', message: `the call did not end within ${patienceMs / 1000} seconds` }
   }
   if (code === 'commander.invalidArgument') return { exit: 'usage', message: message ?? '' }
-  return failureEnding(error, context)
+  return failureReport(error, context)
 }
 
-function endingText({ exit, message = '', hint }: Ending, { keptIds, typed }: CliContext): string {
+function reportText({ exit, message = '', hint }: ExitReport, { keptIds, typed }: CliContext): string {
   const kept = keptIds.at(-1)
   const keptWords = `the outbox keeps it as ${kept} and sends it with the next change: do not repeat the call`
   const words = kept === undefined ? hint : keptWords

@@ -42,28 +42,28 @@ export function agentAuthority({ identity, keeper, clock, random }: AgentAuthori
   const headers = (request: PreparedRequest, body: Uint8Array) => sign(request, sha256Hex(body))
 
   const correctClock = async (refusal: BridgeError): Promise<boolean> => {
-    const { server_time: told } = refusal.details
-    const serverTime = typeof told === 'string' ? Date.parse(told) : Number.NaN
+    const { server_time: stated } = refusal.details
+    const serverTime = typeof stated === 'string' ? Date.parse(stated) : Number.NaN
     if (Number.isNaN(serverTime)) return false
     await keeper.correctClock(serverTime - clock().getTime())
     return true
   }
 
-  const mend = async (
+  const recover = async (
     refusal: BridgeError,
     request: PreparedRequest,
-    mended: Set<string>,
+    tried: Set<string>,
     options: CallOptions,
   ): Promise<boolean> => {
     const remedy = remedies.get(refusal.code)
-    if (remedy === undefined || mended.has(remedy)) return false
-    mended.add(remedy)
+    if (remedy === undefined || tried.has(remedy)) return false
+    tried.add(remedy)
     if (remedy === 'clock') return correctClock(refusal)
     // A session that is gone needs no close, so do not start one for it.
     if (request.endpoint === 'sessions.close') return false
     return keeper.replace(keeper.sessionId, refusal, options)
   }
-  return { headers, sign, mend }
+  return { headers, sign, recover }
 }
 
 const remedies: ReadonlyMap<RefusalCode, 'clock' | 'session'> = new Map([

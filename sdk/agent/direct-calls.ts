@@ -1,7 +1,7 @@
 /**
  * Requests of an agent that are signed, made in a session, and sent without the outbox.
  *
- * The caller repeats a lost look-up, so it needs no outbox. See courier.ts for mutations, which go through
+ * The caller repeats a lost look-up, so it needs no outbox. See agent-calls.ts for mutations, which go through
  * the outbox.
  */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'

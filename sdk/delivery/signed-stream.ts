@@ -52,20 +52,20 @@ export class Streaming {
 
   /** Opens the event stream and returns it unread. @throws BridgeError, LocalError like every call. */
   open(options: CallOptions): Promise<FetchResponse> {
-    return this.mending(options, async () => {
+    return this.withRecovery(options, async () => {
       await this.#keeper.ready(options)
       return this.#transport.open(events, 'text/event-stream', options)
     })
   }
 
   /** Opens a connection, and opens it again immediately after each refusal that could be remedied. */
-  async mending<T>(options: CallOptions, open: () => Promise<T>): Promise<T> {
-    const mended = new Set<string>()
+  async withRecovery<T>(options: CallOptions, open: () => Promise<T>): Promise<T> {
+    const tried = new Set<string>()
     for (;;) {
       try {
         return await open()
       } catch (failure) {
-        if (!(await this.#transport.mend(failure, events, mended, options))) throw failure
+        if (!(await this.#transport.recover(failure, events, tried, options))) throw failure
       }
     }
   }

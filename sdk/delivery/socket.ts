@@ -28,7 +28,7 @@ export const socketStream = (
   attempt: Attempt,
 ): AsyncGenerator<StreamEvent, void, undefined> =>
   readStream(attempt, request, (queue) =>
-    streaming.mending({ signal: queue.signal }, () => connect(streaming, queue)),
+    streaming.withRecovery({ signal: queue.signal }, () => connect(streaming, queue)),
   )
 
 /**

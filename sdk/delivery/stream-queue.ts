@@ -17,7 +17,7 @@
 import type { OfferedMessage } from '../contract/agent/messages.ts'
 import type { Receipt } from '../contract/events.ts'
 import { limits } from '../contract/limits.ts'
-import { type Asked, BridgeError, LocalError } from '../transport/failures.ts'
+import { BridgeError, LocalError, type RequestName } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
 import type { ReceivedPage } from './received.ts'
 
@@ -38,7 +38,7 @@ const quietMs = limits.inboxWaitSeconds * 1000
 const pauseAtEvents = 8
 
 export class StreamQueue {
-  readonly request: Asked
+  readonly request: RequestName
   readonly #attempt: Attempt
   readonly #startedMs: number
   readonly #ended = new AbortController()
@@ -50,7 +50,7 @@ export class StreamQueue {
   #wake: (() => void) | undefined
   #notifyRoom: (() => void) | undefined
 
-  constructor(attempt: Attempt, request: Asked) {
+  constructor(attempt: Attempt, request: RequestName) {
     this.request = request
     this.#attempt = attempt
     this.#startedMs = this.#lastDataMs = attempt.options.monotonicMs()
@@ -201,7 +201,7 @@ const discardsQueue = (error: unknown): boolean =>
 /** Yields the events of a queue that `open` connects. The queue ends with the iteration. */
 export async function* readStream(
   attempt: Attempt,
-  request: Asked,
+  request: RequestName,
   open: (queue: StreamQueue) => Promise<void>,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const queue = new StreamQueue(attempt, request)

@@ -56,9 +56,9 @@ export class OwnerCookie implements Authority {
     return { ...origin, cookie: this.#cookie }
   }
 
-  async mend({ code }: BridgeError, request: PreparedRequest, mended: Set<string>): Promise<boolean> {
-    if (code !== 'owner_session_expired' || mended.has(code)) return false
-    mended.add(code)
+  async recover({ code }: BridgeError, request: PreparedRequest, tried: Set<string>): Promise<boolean> {
+    if (code !== 'owner_session_expired' || tried.has(code)) return false
+    tried.add(code)
     const sent = this.#sent.get(request)
     const stored = this.#cookie === sent ? await this.#readStored?.() : undefined
     if (stored !== undefined && usable.test(stored)) this.#cookie = stored

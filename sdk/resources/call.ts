@@ -1,5 +1,5 @@
 /**
- * Carries an entry of the contract to the node and back: `Courier.call` for an agent, `OwnerNames.call` for
+ * Carries an entry of the contract to the node and back: `AgentCalls.call` for an agent, `OwnerNames.call` for
  * an owner.
  */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'

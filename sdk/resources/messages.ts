@@ -4,7 +4,7 @@
  *
  * Contract §7.
  */
-import type { Courier } from '../agent/courier.ts'
+import type { AgentCalls } from '../agent/agent-calls.ts'
 import type { Directory } from '../agent/directory.ts'
 import {
   messages as entries,
@@ -24,11 +24,11 @@ export interface OutgoingMessage extends Omit<MessageInput, 'conversation_id'> {
 }
 
 export class Messages {
-  readonly #courier: Courier
+  readonly #calls: AgentCalls
   readonly #directory: Directory
 
-  constructor(courier: Courier, directory: Directory) {
-    this.#courier = courier
+  constructor(calls: AgentCalls, directory: Directory) {
+    this.#calls = calls
     this.#directory = directory
   }
 
@@ -41,9 +41,9 @@ export class Messages {
    */
   async send(message: OutgoingMessage, options: KeyedOptions = {}): Promise<MessageSent> {
     const { conversation_id, recipient_agent_id: to, ...draft } = message
-    if (conversation_id === undefined) return this.#courier.sendDraft({ ...draft, to }, options)
+    if (conversation_id === undefined) return this.#calls.sendDraft({ ...draft, to }, options)
     const recipient_agent_id = await this.#directory.agentId(to, options)
-    return this.#courier.call(
+    return this.#calls.call(
       entries.send,
       { body: { ...draft, conversation_id, recipient_agent_id } },
       options,
@@ -57,7 +57,7 @@ export class Messages {
    * @throws LocalError `peer_unknown`; otherwise as {@link send}.
    */
   sendTo(to: string, message: Omit<MessageDraft, 'to'>, options: KeyedOptions = {}): Promise<MessageSent> {
-    return this.#courier.sendDraft({ ...message, to }, options)
+    return this.#calls.sendDraft({ ...message, to }, options)
   }
 
   /**
@@ -72,11 +72,11 @@ export class Messages {
     message: Omit<MessageDraft, 'to' | 'in_reply_to'>,
     options: KeyedOptions = {},
   ): Promise<MessageSent> {
-    return this.#courier.sendDraft({ ...message, in_reply_to: messageId }, options)
+    return this.#calls.sendDraft({ ...message, in_reply_to: messageId }, options)
   }
 
   /** Reads one message with its delivery state, as its sender or recipient. @throws not_found */
   get(id: string, options: CallOptions = {}): Promise<Message> {
-    return this.#courier.call(entries.get, { params: { id } }, options)
+    return this.#calls.call(entries.get, { params: { id } }, options)
   }
 }

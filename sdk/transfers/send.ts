@@ -20,7 +20,7 @@ import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures
 import { freshKey } from '../transport/http.ts'
 import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
-import { type Sending, SendingPlace } from './local/sending-place.ts'
+import { type Sending, SendingFolder } from './local/sending-folder.ts'
 import { describeFile } from './wire/manifest.ts'
 import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
@@ -75,31 +75,31 @@ export async function sendFile(
   const address = await context.directory.address(options.to, { signal: options.signal })
   const sealed_to = await recipientOf(context, address, options)
   if (keep === undefined) {
-    if (sealed_to !== null) throw noPlaceToSeal()
+    if (sealed_to !== null) throw noFolderToSeal()
     await requireCapability(context, options)
     const transfer = await offer(context, path, { address, sealed_to }, named)
     onOffered?.(transfer)
-    return told(await move(context, transfer, path, options), options)
+    return reportSent(await move(context, transfer, path, options), options)
   }
   const sending = await sendingOf(path, address, sealed_to, named)
-  const { place, earlier } = await placeOf(context, keep, sending, options)
-  return inPlace(context, place, options, async () => {
+  const { folder, earlier } = await openSending(context, keep, sending, options)
+  return runSending(context, folder, options, async () => {
     if (earlier !== undefined) {
       onResumed?.(earlier)
-      return move(context, earlier, bytesOf(place, sending), options)
+      return move(context, earlier, bytesOf(folder, sending), options)
     }
-    const bytes = await prepared(place, sending, options)
-    const idempotencyKey = place.idempotencyKey
+    const bytes = await prepared(folder, sending, options)
+    const idempotencyKey = folder.idempotencyKey
     const transfer = await offer(context, bytes, { address, sealed_to }, { ...named, idempotencyKey })
-    await place.offered(transfer.id)
+    await folder.offered(transfer.id)
     onOffered?.(transfer)
     return move(context, transfer, bytes, options)
   })
 }
 
-type Telling = MoveOptions & Pick<SendFileOptions, 'onSent'>
+type SentOptions = MoveOptions & Pick<SendFileOptions, 'onSent'>
 
-const told = (sent: Transfer, { onSent }: Telling): Transfer => {
+const reportSent = (sent: Transfer, { onSent }: SentOptions): Transfer => {
   onSent?.(sent)
   return sent
 }
@@ -122,35 +122,36 @@ async function requireCapability(
   throw new LocalError('capability_off', `the node takes no ${what} now, as its bootstrap says`)
 }
 
-const noPlaceToSeal = () => new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
+const noFolderToSeal = () =>
+  new LocalError('not_sendable', 'a sealed copy needs a folder: name one as `keep`')
 
 /**
  * Deletes the copied bytes once the sending is finished; its record stays until the caller has been notified.
  * If the offer was never stored, deletes everything, since nobody can resume it.
  */
-async function inPlace(
+async function runSending(
   context: TransferContext,
-  place: SendingPlace,
-  options: Telling,
+  folder: SendingFolder,
+  options: SentOptions,
   act: () => Promise<Transfer>,
 ): Promise<Transfer> {
   try {
     const sent = await act()
-    await place.removeBytes()
+    await folder.removeBytes()
     const reported = finalTransferStates.has(sent.state)
       ? await reportCleanup(context, sent, options.signal)
       : sent
-    told(reported, options)
-    await place.remove()
+    reportSent(reported, options)
+    await folder.remove()
     return reported
   } catch (error) {
     // The offer may be stored despite the failure. A retry then needs its Idempotency-Key, so the record
     // stays.
-    const isLost = place.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
-    if (isLost) await place.remove()
+    const isLost = folder.transferId === undefined ? !isOutcomeUnknown(error) : hasEnded(error)
+    if (isLost) await folder.remove()
     throw error
   } finally {
-    place.release()
+    folder.release()
   }
 }
 
@@ -182,52 +183,52 @@ async function sendingOf(
  * Returns the folder of an interrupted sending of the same file, with its transfer if that can be finished,
  * or a new folder.
  */
-async function placeOf(
+async function openSending(
   context: TransferContext,
   keep: string,
   sending: Sending,
   { signal, idempotencyKey, direct }: SendFileOptions,
-): Promise<{ place: SendingPlace; earlier?: Transfer | undefined }> {
+): Promise<{ folder: SendingFolder; earlier?: Transfer | undefined }> {
   const now = context.clock()
   // An Idempotency-Key from the caller always begins a new sending.
-  const place =
+  const folder =
     idempotencyKey === undefined
-      ? await SendingPlace.find(keep, (one) => one.isOf(sending) && !one.isForgotten(now))
+      ? await SendingFolder.find(keep, (one) => one.isOf(sending) && !one.isForgotten(now))
       : undefined
-  if (place?.transferId !== undefined) {
-    const earlier = await context.transfers.get(place.transferId, { signal }).catch((error: unknown) => {
+  if (folder?.transferId !== undefined) {
+    const earlier = await context.transfers.get(folder.transferId, { signal }).catch((error: unknown) => {
       if (error instanceof BridgeError && error.code === 'not_found') return undefined
-      place.release()
+      folder.release()
       throw error
     })
     if (earlier !== undefined && (!finalTransferStates.has(earlier.state) || earlier.state === 'verified'))
-      return { place, earlier }
-    await place.remove()
-  } else if (place !== undefined) return { place }
+      return { folder, earlier }
+    await folder.remove()
+  } else if (folder !== undefined) return { folder }
   await requireCapability(context, { direct, signal })
-  return { place: await SendingPlace.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
+  return { folder: await SendingFolder.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
 }
 
 /**
  * Returns the path of the bytes to send: the file itself, or its private copy if it is encrypted or served.
  */
-const bytesOf = (place: SendingPlace, { path, mode, sealed_to }: Sending): string =>
-  mode === 'package' && sealed_to === null ? path : place.bytes
+const bytesOf = (folder: SendingFolder, { path, mode, sealed_to }: Sending): string =>
+  mode === 'package' && sealed_to === null ? path : folder.bytes
 
 async function prepared(
-  place: SendingPlace,
+  folder: SendingFolder,
   sending: Sending,
   { signal, onProgress }: MoveOptions,
 ): Promise<string> {
-  const bytes = bytesOf(place, sending)
+  const bytes = bytesOf(folder, sending)
   if (bytes === sending.path || (await isFile(bytes))) return bytes
-  await place.clearDraft()
-  if (sending.sealed_to === null) await copied(sending.path, place.draft)
+  await folder.clearDraft()
+  if (sending.sealed_to === null) await copied(sending.path, folder.draft)
   else {
     const onBytes = counting('sealing', (await stat(sending.path)).size, onProgress)
-    await sealFile(sending.path, place.draft, sending.sealed_to, { signal, onBytes })
+    await sealFile(sending.path, folder.draft, sending.sealed_to, { signal, onBytes })
   }
-  await place.keepDraft()
+  await folder.keepDraft()
   return bytes
 }
 
@@ -322,23 +323,23 @@ export async function resumeSending(
   const transfer = await context.transfers.get(transferId, { signal })
   requireMode(transfer, direct)
   const kept =
-    keep === undefined ? undefined : await SendingPlace.find(keep, (one) => one.transferId === transferId)
+    keep === undefined ? undefined : await SendingFolder.find(keep, (one) => one.transferId === transferId)
   if (isDone(transfer)) {
     await kept?.remove()
     if (finalTransferStates.has(transfer.state) && transfer.state !== 'verified') throw over(transfer)
-    return told(transfer, options)
+    return reportSent(transfer, options)
   }
   if (kept === undefined && transfer.encryption === 'age') throw noSealedCopy()
   if (kept === undefined && (keep === undefined || direct === undefined))
-    return told(await move(context, transfer, path, options), options)
-  const place =
+    return reportSent(await move(context, transfer, path, options), options)
+  const folder =
     kept ??
-    (await SendingPlace.begin(keep ?? '', again(transfer, path), freshKey(context.random), context.clock()))
-  return inPlace(context, place, options, async () => {
+    (await SendingFolder.begin(keep ?? '', again(transfer, path), freshKey(context.random), context.clock()))
+  return runSending(context, folder, options, async () => {
     const needsBytes = direct !== undefined || transfer.encryption === 'age'
-    if (needsBytes && !(await isFile(place.bytes))) await serveAgain(place, transfer, path, options)
-    if (place.transferId === undefined) await place.offered(transfer.id)
-    return move(context, transfer, needsBytes ? place.bytes : path, options)
+    if (needsBytes && !(await isFile(folder.bytes))) await serveAgain(folder, transfer, path, options)
+    if (folder.transferId === undefined) await folder.offered(transfer.id)
+    return move(context, transfer, needsBytes ? folder.bytes : path, options)
   })
 }
 
@@ -363,19 +364,19 @@ const again = (transfer: Transfer, path: string): Sending => ({
  * @throws LocalError `integrity` for another file
  */
 async function serveAgain(
-  place: SendingPlace,
+  folder: SendingFolder,
   transfer: Transfer,
   path: string,
   { signal }: ResumeOptions,
 ): Promise<void> {
   if (transfer.encryption === 'age') throw noSealedCopy()
-  await place.clearDraft()
-  await copied(path, place.draft)
+  await folder.clearDraft()
+  await copied(path, folder.draft)
   const { filename } = transfer
-  const found = await describeFile(place.draft, { transferId: 'offer', mode: 'upload', filename, signal })
+  const found = await describeFile(folder.draft, { transferId: 'offer', mode: 'upload', filename, signal })
   if (found.sha256 !== transfer.sha256)
     throw new LocalError('integrity', `${path} is not the file that was offered`)
-  await place.keepDraft()
+  await folder.keepDraft()
 }
 
 function requireMode({ mode }: Transfer, direct: Serve | undefined): void {

@@ -8,7 +8,7 @@ import { finalTransferStates, type Transfer } from '../contract/agent/transfers.
 import { BridgeError } from '../transport/failures.ts'
 import type { TransferContext } from './calls.ts'
 import { tidyReceivings } from './local/receiving-note.ts'
-import { isForgotten, tidySendings } from './local/sending-place.ts'
+import { isForgotten, tidySendings } from './local/sending-folder.ts'
 
 /** Files and transfers that are running or about to be resumed. Their files are kept. */
 export interface AtWork {

@@ -8,7 +8,7 @@
  */
 import type { ErrorBody } from '../contract/error-body.ts'
 import { errors } from '../contract/errors.ts'
-import { type Asked, BridgeError, LocalError, type LocalErrorCode } from './failures.ts'
+import { BridgeError, LocalError, type LocalErrorCode, type RequestName } from './failures.ts'
 import type { FetchResponse } from './fetch.ts'
 
 /**
@@ -17,74 +17,71 @@ import type { FetchResponse } from './fetch.ts'
  * @throws BridgeError for an error of the contract; LocalError for any other response.
  */
 export async function readAnswer(
-  asked: Asked,
+  name: RequestName,
   required: readonly string[],
   response: FetchResponse,
 ): Promise<unknown> {
   const { status } = response
   if (status >= 300 && status < 400) {
-    throw local('redirected', asked, `${at(asked)} answered with a redirect, which is not followed`)
+    throw local('redirected', name, `${at(name)} answered with a redirect, which is not followed`)
   }
   const value = parseObject(await response.text())
   if (status >= 400 && isErrorBody(value)) {
-    throw new BridgeError(asked, status, value, retryAfterMs(response.headers.get('retry-after')))
+    throw new BridgeError(name, status, value, retryAfterMs(response.headers.get('retry-after')))
   }
   // Readiness answers 503 "with the same body" (contract §11).
   const isAnswer = status === 200 || (status === 503 && required.length > 0)
-  if (isAnswer && value !== undefined && required.every((name) => Object.hasOwn(value, name))) return value
+  if (isAnswer && value !== undefined && required.every((field) => Object.hasOwn(value, field))) return value
   // A gateway whose upstream is unreachable answers with its own page.
   if (status === 502 || status === 503 || status === 504) {
-    throw local('unreachable', asked, `a proxy answered ${status} in place of ${at(asked)}`)
+    throw local('unreachable', name, `a proxy answered ${status} in place of ${at(name)}`)
   }
-  throw local(
-    'bad_response',
-    asked,
-    `${answered(asked)} (status ${status}) does not speak the bridge protocol`,
-  )
+  throw local('bad_response', name, `${answered(name)} (status ${status}) does not speak the bridge protocol`)
 }
 
-const at = ({ at: address }: Asked): string => (address === undefined ? 'the node' : `the node at ${address}`)
+const at = ({ at: address }: RequestName): string =>
+  address === undefined ? 'the node' : `the node at ${address}`
 
-const answered = ({ at: address }: Asked): string =>
+const answered = ({ at: address }: RequestName): string =>
   address === undefined ? 'what answered' : `what answered at ${address}`
 
 /** Returns the refusal from a frame or an event, which carries no HTTP status. */
-export function refusalOf(asked: Asked, value: unknown): BridgeError | LocalError {
+export function refusalOf(name: RequestName, value: unknown): BridgeError | LocalError {
   const body = typeof value === 'object' && value !== null ? { ...value } : undefined
   if (!isErrorBody(body))
-    return local('bad_response', asked, 'what refused does not speak the bridge protocol')
+    return local('bad_response', name, 'what refused does not speak the bridge protocol')
   const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
   // An unknown code of a newer node gets status 400. The next request shows its real status.
-  return new BridgeError(asked, entry?.status ?? 400, body)
+  return new BridgeError(name, entry?.status ?? 400, body)
 }
 
 /** Reason why this client ended an attempt; undefined if it did not. */
-export type Ended = 'by-caller' | 'by-time' | undefined
+export type AbortCause = 'by-caller' | 'by-time' | undefined
 
 /**
  * Returns the error for a failed attempt. Errors of {@link readAnswer} pass through. `whom` names the other
  * side in messages.
  */
-export function failureOf(error: unknown, asked: Asked, ended: Ended, whom = at(asked)): Error {
+export function failureOf(error: unknown, name: RequestName, abortCause: AbortCause, whom = at(name)): Error {
   if (error instanceof BridgeError || error instanceof LocalError) return error
-  if (ended === 'by-caller') return local('aborted', asked, 'aborted by the caller', error)
-  if (ended === 'by-time') return local('timeout', asked, `${whom} did not answer in time`, error)
+  if (abortCause === 'by-caller') return local('aborted', name, 'aborted by the caller', error)
+  if (abortCause === 'by-time') return local('timeout', name, `${whom} did not answer in time`, error)
   const reason = innermostCode(error)
-  if (reason === undefined) return local('unreachable', asked, 'the connection failed', error)
+  if (reason === undefined) return local('unreachable', name, 'the connection failed', error)
   if (blocked.has(reason)) {
-    return local('sandbox_blocked', asked, `this process may not open the connection (${reason})`, error)
+    return local('sandbox_blocked', name, `this process may not open the connection (${reason})`, error)
   }
   if (reason === 'EPROTO' || notTls.test(reason)) {
-    return local('bad_response', asked, `${answered(asked)} does not speak TLS (${reason})`, error)
+    return local('bad_response', name, `${answered(name)} does not speak TLS (${reason})`, error)
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_/.test(reason)) {
     const why = certificateFaults[reason] ?? 'is not trusted'
-    return local('certificate_refused', asked, `the certificate of ${whom} ${why} (${reason})`, error)
+    return local('certificate_refused', name, `the certificate of ${whom} ${why} (${reason})`, error)
   }
   if (reason.startsWith('HPE_')) {
-    return local('bad_response', asked, `${answered(asked)} does not speak HTTP`, error)
+    return local('bad_response', name, `${answered(name)} does not speak HTTP`, error)
   }
-  return local('unreachable', asked, `no connection to ${whom} (${reason})`, error)
+  return local('unreachable', name, `no connection to ${whom} (${reason})`, error)
 }
 
 /** OpenSSL codes for an answer that does not begin with a TLS record. */
@@ -108,8 +105,8 @@ const certificateFaults: Readonly<Record<string, string>> = {
 /** Error codes of connect(2) in a sandbox. */
 const blocked: ReadonlySet<string> = new Set(['EPERM', 'EACCES'])
 
-const local = (code: LocalErrorCode, asked: Asked, words: string, cause?: unknown): LocalError =>
-  new LocalError(code, `${asked.method} ${asked.path}: ${words}`, cause === undefined ? {} : { cause })
+const local = (code: LocalErrorCode, name: RequestName, words: string, cause?: unknown): LocalError =>
+  new LocalError(code, `${name.method} ${name.path}: ${words}`, cause === undefined ? {} : { cause })
 
 /**
  * Returns the code of the innermost cause. `fetch` wraps errors, and a host with several addresses gives one

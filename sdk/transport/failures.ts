@@ -53,7 +53,7 @@ export const localErrors = {
 export type LocalErrorCode = keyof typeof localErrors
 
 /** Request that an error names, without its query. */
-export interface Asked {
+export interface RequestName {
   readonly method: string
   readonly path: string
   /** Address of the node, if the failure may be caused by the address. */
@@ -78,8 +78,8 @@ export class BridgeError extends Error {
   /** Details of the refusal. docs/errors.md lists the fields of each code. */
   readonly details: Readonly<Record<string, unknown>>
 
-  constructor(asked: Asked, status: number, body: ErrorBody, retryAfterMs?: number) {
-    super(`${asked.method} ${asked.path}: ${body.error}: ${body.message}`)
+  constructor(request: RequestName, status: number, body: ErrorBody, retryAfterMs?: number) {
+    super(`${request.method} ${request.path}: ${body.error}: ${body.message}`)
     const entry = Object.hasOwn(errors, body.error) ? errors[body.error] : undefined
     this.code = entry === undefined ? 'unrecognized' : body.error
     this.reason = body.message
@@ -117,8 +117,8 @@ export class HelperError extends Error {
   /** Status of the HTTP answer. */
   readonly status: number
 
-  constructor(asked: { readonly method: string; readonly path: string }, status: number, code: string) {
-    super(`${asked.method} ${asked.path}: ${status} ${code}`)
+  constructor(request: { readonly method: string; readonly path: string }, status: number, code: string) {
+    super(`${request.method} ${request.path}: ${status} ${code}`)
     this.code = Object.hasOwn(helperErrors, code) ? (code as HelperErrorCode) : 'unrecognized'
     this.status = status
   }

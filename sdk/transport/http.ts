@@ -13,7 +13,7 @@ import type { BodyOf, Caller, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from
 import { headers } from '../contract/headers.ts'
 import { type Address, nameOf, targetOf, urlOf } from './address.ts'
 import { failureOf, readAnswer } from './answers.ts'
-import { type Asked, BridgeError, LocalError } from './failures.ts'
+import { BridgeError, LocalError, type RequestName } from './failures.ts'
 import type { Fetch, FetchResponse } from './fetch.ts'
 import { retryDelay } from './retry.ts'
 
@@ -65,12 +65,12 @@ export interface Authority {
   ): Record<string, string> | Promise<Record<string, string>>
   /**
    * Remedies a refusal, for example a wrong clock. Returns true if the request should be sent again now.
-   * `mended` holds the remedies that this call has tried, so that each is tried once.
+   * `tried` holds the remedies of earlier attempts, so that each is tried once.
    */
-  mend?(
+  recover?(
     refusal: BridgeError,
     request: PreparedRequest,
-    mended: Set<string>,
+    tried: Set<string>,
     options: CallOptions,
   ): Promise<boolean>
   /** Called with every response. */
@@ -159,7 +159,7 @@ export class Transport {
 
   /**
    * Sends a GET once and returns its unread response. Unlike {@link call} it does not retry, applies no
-   * remedy (see {@link mend}), and has no time limit but the caller's signal.
+   * remedy (see {@link recover}), and has no time limit but the caller's signal.
    *
    * @throws as {@link call}, for every response but a 200.
    */
@@ -169,7 +169,7 @@ export class Transport {
     { signal }: { readonly signal?: AbortSignal | undefined },
   ): Promise<FetchResponse> {
     const { address, authority, fetch } = this.#options
-    const asked = askedOf(request, address)
+    const requestName = requestNameOf(request, address)
     try {
       const response = await fetch(urlOf(address, request.target), {
         method: request.method,
@@ -178,22 +178,22 @@ export class Transport {
         redirect: 'manual',
       })
       authority.answered?.(response)
-      if (response.status !== 200) await readAnswer(asked, [], response)
+      if (response.status !== 200) await readAnswer(requestName, [], response)
       return response
     } catch (error) {
-      throw failureOf(error, asked, signal?.aborted ? 'by-caller' : undefined)
+      throw failureOf(error, requestName, signal?.aborted ? 'by-caller' : undefined)
     }
   }
 
   /** Sends a request as often as the retry policy allows. @throws as {@link call}. */
   async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
     const body = Buffer.from(request.body ?? '')
-    const mended = new Set<string>()
+    const tried = new Set<string>()
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#attempt(request, body, options)
       } catch (failure) {
-        if (await this.mend(failure, request, mended, options)) continue
+        if (await this.recover(failure, request, tried, options)) continue
         const { repeatable } = request
         const delay = retryDelay({ attempt, repeatable, failure, jitter: this.#jitter() })
         if (delay === undefined) throw failure
@@ -204,17 +204,17 @@ export class Transport {
 
   /**
    * Remedies a failure. Returns true if the request should be sent again now. Each remedy is tried once per
-   * `mended` set.
+   * `tried` set.
    */
-  async mend(
+  async recover(
     failure: unknown,
     request: PreparedRequest,
-    mended: Set<string>,
+    tried: Set<string>,
     options: CallOptions,
   ): Promise<boolean> {
     const { authority } = this.#options
-    if (!(failure instanceof BridgeError) || authority.mend === undefined) return false
-    return authority.mend(failure, request, mended, options)
+    if (!(failure instanceof BridgeError) || authority.recover === undefined) return false
+    return authority.recover(failure, request, tried, options)
   }
 
   async #attempt(
@@ -226,7 +226,7 @@ export class Transport {
     const url = urlOf(address, request.target)
     const authorized = await authority.headers(request, body)
     const timeout = AbortSignal.timeout(timeoutMs ?? this.#options.timeoutMs ?? defaultTimeoutMs)
-    const asked = askedOf(request, address)
+    const requestName = requestNameOf(request, address)
     try {
       const response = await fetch(url, {
         method: request.method,
@@ -236,9 +236,13 @@ export class Transport {
         redirect: 'manual',
       })
       authority.answered?.(response)
-      return await readAnswer(asked, request.required, response)
+      return await readAnswer(requestName, request.required, response)
     } catch (error) {
-      throw failureOf(error, asked, given?.aborted ? 'by-caller' : timeout.aborted ? 'by-time' : undefined)
+      throw failureOf(
+        error,
+        requestName,
+        given?.aborted ? 'by-caller' : timeout.aborted ? 'by-time' : undefined,
+      )
     }
   }
 
@@ -260,13 +264,13 @@ export class Transport {
     try {
       await sleep(ms, signal)
     } catch (cause) {
-      const { method, path } = askedOf(request)
+      const { method, path } = requestNameOf(request)
       throw new LocalError('aborted', `${method} ${path}: aborted while waiting to retry`, { cause })
     }
   }
 }
 
-const askedOf = ({ method, target }: PreparedRequest, address?: Address): Asked => ({
+const requestNameOf = ({ method, target }: PreparedRequest, address?: Address): RequestName => ({
   method,
   path: target.split('?')[0] ?? target,
   at: address && nameOf(address),

@@ -71,7 +71,7 @@ export class Watch {
 
   /**
    * The result, or undefined at the timeout. @throws LocalError `aborted`, and a failure that waiting does
-   * not mend
+   * not resolve
    */
   async wait<T>(awaited: Awaited<T>, { timeout, signal, onConnection }: WaitOptions): Promise<T | undefined> {
     const { closing } = this.#options

@@ -6,7 +6,7 @@
  *
  * Contract §1 "422 with the path of each fault".
  */
-import { nearest } from '../../sdk/contract/nearest.ts'
+import { similarWords } from '../../sdk/contract/spelling.ts'
 
 export interface SchemaFault {
   /** `body/message_ids/0`, `query/limit`, `path/id`. */
@@ -69,7 +69,7 @@ function problemOf(finding: Finding, all: readonly Finding[]): string {
 
 /** A long list of words is not repeated, only those that the client may have meant. */
 function unknownWord(word: string, known: readonly string[]): string {
-  const near = nearest(word, known)
+  const near = similarWords(word, known)
   const hint = near.length === 0 ? '' : `; the nearest are ${near.join(', ')}`
   return `is not one of the ${known.length} known words${hint}`
 }

@@ -86,7 +86,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/nearest|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
+    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/spelling|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
     because:
       'the command line uses the public index of the SDK, sdk/program.ts, commander, conf and smol-toml',
   },
@@ -212,8 +212,8 @@ const migrations = perImport((path, { target }) => {
     : 'the list of migrations imports migrations only'
 })
 
-/** A shelf is a top folder of `test`. These may be imported besides the shelf itself and `support`. */
-const shelves: Readonly<Record<string, readonly string[]>> = {
+/** Folders of `test` that a folder may import besides itself and `support`. */
+const sharedTests: Readonly<Record<string, readonly string[]>> = {
   cli: ['helper'],
   contract: ['server'],
   faults: ['server'],
@@ -221,15 +221,15 @@ const shelves: Readonly<Record<string, readonly string[]>> = {
   server: ['vectors'],
 }
 
-const shelfOf = (path: string): string | undefined => /^test\/([^/]+)\//.exec(path)?.[1]
+const testFolderOf = (path: string): string | undefined => /^test\/([^/]+)\//.exec(path)?.[1]
 
-const shelf = perImport((path, { target }) => {
-  const [from, to] = [shelfOf(path), shelfOf(target)]
+const testFolders = perImport((path, { target }) => {
+  const [from, to] = [testFolderOf(path), testFolderOf(target)]
   if (from === undefined || to === undefined || from === to || to === 'support') return undefined
-  if (from === 'support') return 'test/support serves every shelf and imports none'
-  return shelves[from]?.includes(to)
+  if (from === 'support') return 'test/support serves every folder of tests and imports none'
+  return sharedTests[from]?.includes(to)
     ? undefined
-    : 'a shelf imports itself and support; move what two shelves share to test/support'
+    : 'a folder of tests imports itself and support; move code that two folders share to test/support'
 })
 
 /** The files through which other folders use a folder. */
@@ -319,7 +319,7 @@ const everyRule: readonly Rule[] = [
   roles,
   delivery,
   migrations,
-  shelf,
+  testFolders,
   barrels,
   environment,
   chance,

@@ -84,18 +84,18 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   [
     'test/support/process.ts',
     "import { startWorld } from '../server/endpoints/world.ts'",
-    'test/support serves every shelf',
+    'test/support serves every folder of tests',
   ],
   ['test/support/tasks.ts', "import type { Vector } from '../vectors/vectors.ts'", 'and imports none'],
   [
     'test/cli/tasks.test.ts',
     "import { startWorld } from '../server/endpoints/world.ts'",
-    'a shelf imports itself',
+    'a folder of tests imports itself',
   ],
   [
     'test/server/tls.test.ts',
     "const { lab } = await import('../faults/lab/run.ts')",
-    'move what two shelves share',
+    'move code that two folders share',
   ],
   ['server/tasks/actions.ts', "import { routes } from './routes.ts'", 'only app.ts registers routes'],
   ['server/tasks/actions.ts', "import type { FastifyRequest } from 'fastify'", 'knows nothing of HTTP'],

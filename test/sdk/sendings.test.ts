@@ -12,9 +12,9 @@ import {
   type Abandoned,
   isForgotten,
   type Sending,
-  SendingPlace,
+  SendingFolder,
   tidySendings,
-} from '../../sdk/transfers/local/sending-place.ts'
+} from '../../sdk/transfers/local/sending-folder.ts'
 
 let keep: string
 beforeEach(async () => {
@@ -42,14 +42,14 @@ const sending: Sending = {
   ttl_seconds: null,
 }
 const places = () => readdir(join(keep, 'sending')).catch(() => [])
-const same = (place: SendingPlace) => place.isOf(sending)
+const same = (place: SendingFolder) => place.isOf(sending)
 
 /** The id of a process that has ended. */
 const deadPid = () => spawnSync('true').pid
 
 /** An upload whose process has ended. */
 async function abandoned(transferId?: string, at = now, fields: Partial<Sending> = {}): Promise<void> {
-  const place = await SendingPlace.begin(keep, { ...sending, ...fields }, 'key-of-offer', at)
+  const place = await SendingFolder.begin(keep, { ...sending, ...fields }, 'key-of-offer', at)
   await writeFile(place.draft, 'bytes')
   await place.keepDraft()
   if (transferId !== undefined) await place.offered(transferId)
@@ -60,13 +60,13 @@ async function abandoned(transferId?: string, at = now, fields: Partial<Sending>
 
 test('the upload of a dead process is found once, with its key, its transfer and its bytes', async () => {
   await abandoned(open)
-  const place = await SendingPlace.find(keep, same)
+  const place = await SendingFolder.find(keep, same)
   expect([place?.transferId, place?.idempotencyKey]).toEqual([open, 'key-of-offer'])
   expect(existsSync(place?.bytes ?? '')).toBe(true)
   expect(((await stat(join(keep, 'sending'))).mode & 0o777).toString(8)).toBe('700')
-  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+  expect(await SendingFolder.find(keep, same)).toBeUndefined()
   place?.release()
-  const again = await SendingPlace.find(keep, same)
+  const again = await SendingFolder.find(keep, same)
   expect(again?.transferId).toBe(open)
   await again?.remove()
   expect(await places()).toEqual([])
@@ -74,7 +74,7 @@ test('the upload of a dead process is found once, with its key, its transfer and
 
 test('of two processes that look simultaneously one claims it', async () => {
   await abandoned(open)
-  const found = await Promise.all([SendingPlace.find(keep, same), SendingPlace.find(keep, same)])
+  const found = await Promise.all([SendingFolder.find(keep, same), SendingFolder.find(keep, same)])
   expect(found.filter((place) => place !== undefined)).toHaveLength(1)
 })
 
@@ -87,12 +87,12 @@ test.each<[keyof Sending, Partial<Sending>]>([
   ['ttl_seconds', { ttl_seconds: 60 }],
 ])('another %s means another upload', async (_, fields) => {
   await abandoned(open, now, fields)
-  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+  expect(await SendingFolder.find(keep, same)).toBeUndefined()
 })
 
 test('files in use are neither found nor removed', async () => {
-  const place = await SendingPlace.begin(keep, sending, 'key-of-offer', now)
-  expect(await SendingPlace.find(keep, same)).toBeUndefined()
+  const place = await SendingFolder.begin(keep, sending, 'key-of-offer', now)
+  expect(await SendingFolder.find(keep, same)).toBeUndefined()
   await tidySendings(keep, async () => true)
   expect(await places()).toHaveLength(1)
   await place.remove()
@@ -100,9 +100,9 @@ test('files in use are neither found nor removed', async () => {
 
 test('files that are claimed while their state is requested stay', async () => {
   await abandoned(open)
-  let place: SendingPlace | undefined
+  let place: SendingFolder | undefined
   await tidySendings(keep, async () => {
-    place = await SendingPlace.find(keep, same)
+    place = await SendingFolder.find(keep, same)
     return true
   })
   expect(existsSync(place?.bytes ?? '')).toBe(true)
@@ -117,7 +117,7 @@ test('files of uploads that were never offered, have ended, are too old or inval
   await mkdir(join(keep, 'sending', `${deadPid()}-empty`))
   await tidySendings(keep, isGone)
   expect(await places()).toHaveLength(1)
-  expect((await SendingPlace.find(keep, same))?.transferId).toBe(open)
+  expect((await SendingFolder.find(keep, same))?.transferId).toBe(open)
 })
 
 test('files that a dead recipient left beside a destination are removed once its transfer has ended, and no other files', async () => {

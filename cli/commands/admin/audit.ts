@@ -2,7 +2,7 @@
  * `bridge admin audit`: prints audit records, oldest first. `--follow` prints new ones as they occur.
  * Contract §10.
  */
-import { nearest } from '../../../sdk/contract/nearest.ts'
+import { similarWords } from '../../../sdk/contract/spelling.ts'
 import type { AuditKind, AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
 import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
@@ -118,7 +118,7 @@ async function kindOf(typed: string): Promise<AuditKind> {
   const kinds = Object.keys(auditKinds) as AuditKind[]
   const kind = kinds.find((each) => each === typed)
   if (kind !== undefined) return kind
-  const near = nearest(typed, kinds)
+  const near = similarWords(typed, kinds)
   const hint =
     near.length === 0 ? 'bridge help audit-kinds lists the kinds' : `did you mean ${near.join(', ')}?`
   throw new CommandError('usage', 'the value of --kind is not a kind of audit record', { hint })

@@ -7,7 +7,7 @@ import { send as sendMessage } from '../../commands/send.ts'
 import { status } from '../../commands/status.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
-import { failureEnding } from '../../failures/failure-ending.ts'
+import { failureReport } from '../../failures/failure-report.ts'
 import { messageText } from '../../messages/message-text.ts'
 import { readerOf } from '../../messages/opened-bodies.ts'
 import { idempotencyKey, replyBy } from '../../messages/sending.ts'
@@ -106,7 +106,7 @@ async function acknowledgeAnswered(context: CliContext, original: string): Promi
     await acknowledge(context, [original])
   } catch (error) {
     if (context.signal.aborted) throw error
-    const { message = '' } = await failureEnding(error, context)
+    const { message = '' } = await failureReport(error, context)
     context.output.note(`the answer is stored, but the acknowledgement failed: ${message}`)
   }
 }

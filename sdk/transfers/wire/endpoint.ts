@@ -36,7 +36,7 @@ export interface FileEndpoint {
    * Removes the cause of a refusal, if it can. Returns true if the same request may be sent again
    * immediately.
    */
-  mend?(refusal: BridgeError): Promise<boolean>
+  recover?(refusal: BridgeError): Promise<boolean>
 }
 
 /** The address and the token of a running helper. */

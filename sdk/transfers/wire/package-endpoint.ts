@@ -14,7 +14,7 @@ export interface PackageStore {
 export function packageEndpoint({ address, authority }: PackageStore, transferId: string): FileEndpoint {
   const target = `/api/v1/transfers/${transferId}/package`
   // Each remedy is used once per transfer. If it did not help, a second use would not either.
-  const mended = new Set<string>()
+  const tried = new Set<string>()
   const caller = { caller: 'agent', idempotencyKey: undefined } as const
   return {
     origin: address.origin,
@@ -26,7 +26,7 @@ export function packageEndpoint({ address, authority }: PackageStore, transferId
       ...authority.sign({ ...caller, method, target: path.slice(address.prefix.length) }, bodySha256),
       ...(method === 'PUT' && { [contentHashHeader]: bodySha256 }),
     }),
-    mend: async (refusal) => {
+    recover: async (refusal) => {
       const prepared: PreparedRequest = {
         ...caller,
         endpoint: 'packages',
@@ -36,7 +36,7 @@ export function packageEndpoint({ address, authority }: PackageStore, transferId
         repeatable: true,
         required: [],
       }
-      return (await authority.mend?.(refusal, prepared, mended, {})) ?? false
+      return (await authority.recover?.(refusal, prepared, tried, {})) ?? false
     },
   }
 }

@@ -110,7 +110,7 @@ export class PartRunner {
       } catch (error) {
         if (this.#options.signal?.aborted)
           throw new LocalError('aborted', 'given up by the caller', { cause: error })
-        if (error instanceof BridgeError && (await this.#line.endpoint.mend?.(error)) === true) continue
+        if (error instanceof BridgeError && (await this.#line.endpoint.recover?.(error)) === true) continue
         await patience.afterFailure(error)
       }
     }

@@ -2,22 +2,22 @@
 
 /** A longer word is not compared, because the cost grows with the product of both lengths. */
 const comparedLength = 64
-const slipsAllowed = 2
+const maxDistance = 2
 
 /**
- * Returns up to `most` words, the nearest first: those with the fewest slips, at most two. If there are none,
+ * Returns up to `most` words, the nearest first: those with the smallest edit distance, at most two. If there are none,
  * those that share a part with the typed word, as `session.ended` shares `session` with `session.fenced`.
  */
-export function nearest(typed: string, words: readonly string[], most = 3): string[] {
+export function similarWords(typed: string, words: readonly string[], most = 3): string[] {
   if (typed.length > comparedLength) return []
   const ranked = words
-    .map((word) => ({ word, slips: slipsBetween(typed, word) }))
-    .sort((one, other) => one.slips - other.slips)
-  const fewest = ranked[0]?.slips ?? slipsAllowed + 1
-  const isNear = fewest <= slipsAllowed && fewest < typed.length / 2
+    .map((word) => ({ word, distance: editDistance(typed, word) }))
+    .sort((one, other) => one.distance - other.distance)
+  const smallest = ranked[0]?.distance ?? maxDistance + 1
+  const isNear = smallest <= maxDistance && smallest < typed.length / 2
   const parts = typed.split('.')
-  const fits = ({ word, slips }: { readonly word: string; readonly slips: number }) =>
-    isNear ? slips === fewest : word.split('.').some((part) => parts.includes(part))
+  const fits = ({ word, distance }: { readonly word: string; readonly distance: number }) =>
+    isNear ? distance === smallest : word.split('.').some((part) => parts.includes(part))
   return ranked
     .filter(fits)
     .slice(0, most)
@@ -25,7 +25,7 @@ export function nearest(typed: string, words: readonly string[], most = 3): stri
 }
 
 /** Edit distance: counts letters that are missing, extra, wrong or swapped with their neighbour. */
-export function slipsBetween(typed: string, name: string): number {
+export function editDistance(typed: string, name: string): number {
   const rows = [Array.from({ length: name.length + 1 }, (_, at) => at)]
   const cost = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
   for (let row = 1; row <= typed.length; row += 1) {

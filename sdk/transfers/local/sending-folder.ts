@@ -43,7 +43,7 @@ const rootName = 'root'
 /** The folders that this process uses. */
 const used = new Set<string>()
 
-export class SendingPlace {
+export class SendingFolder {
   readonly #folder: string
   #record: SendingRecord
 
@@ -53,28 +53,28 @@ export class SendingPlace {
   }
 
   /** Creates the folder of a new sending. @throws LocalError `storage_failed` */
-  static async begin(keep: string, sending: Sending, key: string, now: Date): Promise<SendingPlace> {
+  static async begin(keep: string, sending: Sending, key: string, now: Date): Promise<SendingFolder> {
     const all = folderOf(keep)
     await makePrivateFolder(all)
     const folder = await mkdtemp(join(all, `${process.pid}-`))
     used.add(folder)
     const words = { idempotency_key: key, created_at: now.toISOString(), transfer_id: null }
-    const place = new SendingPlace(folder, { ...sending, ...words })
+    const begun = new SendingFolder(folder, { ...sending, ...words })
     await mkdir(join(folder, rootName), { mode: 0o700 })
-    await place.#write()
-    return place
+    await begun.#write()
+    return begun
   }
 
   /** Takes over the matching folder of an ended process, if there is one. */
   static async find(
     keep: string,
-    matches: (place: SendingPlace) => boolean,
-  ): Promise<SendingPlace | undefined> {
+    matches: (found: SendingFolder) => boolean,
+  ): Promise<SendingFolder | undefined> {
     for (const folder of await unused(keep)) {
       const record = await recordIn(folder)
-      if (record === undefined || !matches(new SendingPlace(folder, record))) continue
+      if (record === undefined || !matches(new SendingFolder(folder, record))) continue
       const taken = await take(folder)
-      if (taken !== undefined) return new SendingPlace(taken, record)
+      if (taken !== undefined) return new SendingFolder(taken, record)
     }
     return undefined
   }

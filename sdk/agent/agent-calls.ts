@@ -1,5 +1,5 @@
 /**
- * Courier: sends an agent's requests, mutations through the outbox.
+ * Sends an agent's requests, mutations through the outbox.
  *
  * - Key and body are durable before the first attempt, and removed once the node has answered.
  * - Entries that earlier commands kept are sent first, once each. A refusal removes an entry and is reported,
@@ -30,7 +30,7 @@ export interface Flushed {
   readonly error?: Error
 }
 
-export interface CourierOptions {
+export interface AgentCallsOptions {
   readonly direct: DirectCalls
   readonly drafts: Drafts
   readonly directory: Directory
@@ -38,16 +38,16 @@ export interface CourierOptions {
   readonly random: (bytes: number) => Buffer
   /** Called for every kept entry that was sent before a mutation. */
   readonly onFlushed?: ((flushed: Flushed) => void) | undefined
-  /** Called for every entry that this courier leaves in the outbox. */
+  /** Called for every entry that it leaves in the outbox. */
   readonly onKept?: ((entry: OutboxEntry) => void) | undefined
 }
 
 type Content = Pick<OutboxEntry, 'idempotency_key' | 'request' | 'draft'>
 
-export class Courier {
-  readonly #options: CourierOptions
+export class AgentCalls {
+  readonly #options: AgentCallsOptions
 
-  constructor(options: CourierOptions) {
+  constructor(options: AgentCallsOptions) {
     this.#options = options
   }
 
