@@ -1,0 +1,58 @@
+/**
+ * Files of the hooks, in `BRIDGE_HOME/profiles/<profile>/hooks/`:
+ *
+ * - `holder.json`: the harness session that is told of mail. `waiter.json`: its waiter, while it runs.
+ * - `mail.json`: unacknowledged messages as the waiter read them, without bodies; absent if there are none.
+ * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
+ *   `<session>.looked`: time of the last look into `mail.json`.
+ * - `<harness>.<event>.ran`: time of the last run of each event.
+ * - `read`: time of the last `bridge inbox`. `lock`: held while one of these files is changed.
+ *
+ * `hooks.jsonl` of the profile, or of BRIDGE_HOME before the profile is known, is the log.
+ */
+import { join } from 'node:path'
+import { profileFiles } from '../../sdk/storage/profile-files.ts'
+
+export interface Places {
+  /** `profile.json`, which shows that the profile has an identity. */
+  readonly profile: string
+  readonly folder: string
+  readonly lock: string
+  readonly holder: string
+  readonly waiter: string
+  readonly mail: string
+  readonly read: string
+  readonly log: string
+  readonly listenLock: string
+  readonly ledger: (session: string) => string
+  readonly turn: (session: string) => string
+  readonly looked: (session: string) => string
+  readonly ran: (harness: string, event: string) => string
+}
+
+export function placesOf(home: string, profile: string): Places {
+  const files = profileFiles(home, profile)
+  const folder = join(files.folder, 'hooks')
+  return {
+    profile: files.record,
+    folder,
+    lock: join(folder, 'lock'),
+    holder: join(folder, 'holder.json'),
+    waiter: join(folder, 'waiter.json'),
+    mail: join(folder, 'mail.json'),
+    read: join(folder, 'read'),
+    log: join(files.folder, 'hooks.jsonl'),
+    listenLock: files.lock,
+    ledger: (session) => join(folder, `${session}.ledger.json`),
+    turn: (session) => join(folder, `${session}.turn`),
+    looked: (session) => join(folder, `${session}.looked`),
+    ran: (harness, event) => join(folder, `${harness}.${event}.ran`),
+  }
+}
+
+/** Log of failures before the profile is known. */
+export const homeLog = (home: string): string => join(home, 'hooks.jsonl')
+
+/** File that keeps the profile of a harness session. */
+export const sessionBinding = (home: string, session: string): string =>
+  join(home, 'hooks', 'sessions', `${session}.json`)
