@@ -1,0 +1,56 @@
+/**
+ * Answer to the permission prompt of Claude Code for commands that read the profile's own mail. Without it an
+ * unattended session that a notice woke waits for a person at `agent-bridge inbox`.
+ *
+ * Exactly one simple command is allowed: our program, one of {@link allowed}, and words of plain characters.
+ * Everything else is left to the harness's own rules.
+ */
+
+/** `ack` changes the state of messages that the session was told of, nothing else. */
+const allowed = ['inbox', 'ack', 'status', 'history', 'peers', 'whoami', 'guide']
+
+/** Neither white space other than a blank, nor any character that a shell interprets. */
+const plainWords = /^[A-Za-z0-9._/-]+(?: [A-Za-z0-9._-]+)*$/
+
+export interface PermissionOptions {
+  /** Path of the program that runs. */
+  readonly program: string
+  /** Resolves links. @throws if the path does not exist. */
+  readonly realPath: (path: string) => string
+}
+
+/** Returns whether the call of a tool does nothing but run one of our reading commands. */
+export function readsOwnMail(tool: unknown, input: unknown, options: PermissionOptions): boolean {
+  if (tool !== 'Bash' || typeof input !== 'object' || input === null) return false
+  const { command, ...others } = input as Record<string, unknown>
+  const isOrdinary = Object.keys(others).every((name) => ordinaryFields.has(name))
+  return isOrdinary && typeof command === 'string' && isAllowed(command, options)
+}
+
+/** Other fields can change how the command runs, such as `dangerouslyDisableSandbox`. */
+const ordinaryFields: ReadonlySet<string> = new Set(['description', 'timeout', 'run_in_background'])
+
+function isAllowed(command: string, options: PermissionOptions): boolean {
+  if (!plainWords.test(command)) return false
+  const [program = '', name = '', ...words] = command.split(' ')
+  // Another profile is another identity, whose mail the session was not told of.
+  const isOwn = !words.some((word) => word.startsWith('--profile'))
+  return allowed.includes(name) && isOwn && (program === 'agent-bridge' || isThisProgram(program, options))
+}
+
+function isThisProgram(path: string, { program, realPath }: PermissionOptions): boolean {
+  if (!path.startsWith('/')) return false
+  try {
+    return realPath(path) === realPath(program)
+  } catch {
+    return false
+  }
+}
+
+export const permissionOutput = {
+  hookSpecificOutput: {
+    hookEventName: 'PreToolUse',
+    permissionDecision: 'allow',
+    permissionDecisionReason: 'agent-bridge: reads the mail of this session',
+  },
+}
