@@ -16,8 +16,11 @@ export interface ClientBuild {
   /** Folder that receives the package file. */
   readonly folder: string
   readonly launcher: BuildOptions
-  /** Options of the command line, the SDK and the helper, without the plugin that leaves packages outside. */
+  /**
+   * Options of the command line, the hooks, the SDK and the helper, without the plugin that leaves packages outside.
+   */
   readonly cli: BuildOptions
+  readonly hook: BuildOptions
   readonly sdk: BuildOptions
   readonly helper: BuildOptions
   /** Text with the licences of all packages in these bundles. */
@@ -58,7 +61,7 @@ const withoutServer = (root: string): Plugin => ({
 
 /** Builds the package and returns the name of its file. */
 export async function buildClient(given: ClientBuild): Promise<string> {
-  const { root, folder, launcher, cli, sdk, helper } = given
+  const { root, folder, launcher, cli, hook, sdk, helper } = given
   const inside = (options: BuildOptions, ...first: Plugin[]): BuildOptions => ({
     ...options,
     minify: true,
@@ -67,6 +70,7 @@ export async function buildClient(given: ClientBuild): Promise<string> {
   const bundles = await Promise.all([
     bundle('bridge.cjs', launcher),
     bundle('cli.cjs', inside(cli, withoutServer(root))),
+    bundle('hooks.cjs', inside(hook)),
     bundle('client.cjs', inside(sdk)),
     bundle('helper.cjs', inside(helper)),
     ...Object.entries(packages).map(([name, contents]) =>

@@ -3,6 +3,7 @@
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
+ * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line.
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
  * - `client/`: the client package that a node hands out; see esbuild.client.ts.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
@@ -26,6 +27,7 @@ const bundledPackages = ['commander', 'typebox']
 /** Modules that are bundles of their own; importing one of them lazily loads its file. */
 const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'cli/main.ts')]: './cli.cjs',
+  [join(root, 'cli/hooks/main.ts')]: './hooks.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
   [join(root, 'sdk/program.ts')]: './client.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
@@ -124,8 +126,10 @@ const sdk: BuildOptions = {
   plugins: [contractAsValues(root), boundary, outside],
 }
 const helper: BuildOptions = { ...quick, minify: true, entryPoints: ['helper/main.ts'] }
-const [cli, client, ...others] = await Promise.all([
+const hook: BuildOptions = { ...quick, entryPoints: ['cli/hooks/main.ts'] }
+const [cli, hooks, client, ...others] = await Promise.all([
   bundle('cli.cjs', commands),
+  bundle('hooks.cjs', hook),
   bundle('client.cjs', sdk),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
   bundle('helper.cjs', helper),
@@ -139,9 +143,14 @@ requireLight(
   cli,
   /^cli\/|^sdk\/(version|plain-text|contract\/spelling|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
+requireLight(
+  'hooks.cjs',
+  hooks,
+  /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|storage\/(profile-files|lock))\.ts$|^boundary:/,
+)
 requireLight('client.cjs', client, /^sdk\//)
-await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, sdk, helper, licences })
-writeFileSync(join(out, 'LICENSES.txt'), licences([cli, client, ...others]))
+await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, hook, sdk, helper, licences })
+writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, ...others]))
 if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 

@@ -8,17 +8,22 @@
 import { version } from '../sdk/version.ts'
 import { keepCompiled } from './startup/compile-cache.ts'
 import { startsHelper } from './startup/starts-helper.ts'
+import { startsHook } from './startup/starts-hook.ts'
 
 const needs = { major: 22, minor: 19 }
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < needs.major || (major === needs.major && minor < needs.minor)) {
-  process.exitCode = 2
+  // Exit 2 of a hook would mean mail.
+  process.exitCode = startsHook(process.argv.slice(2)) ? 0 : 2
   process.stderr.write(
     `bridge: needs Node ${needs.major}.${needs.minor} or newer, this is ${process.versions.node}\n`,
   )
 } else if (startsHelper(process.argv.slice(2))) {
   void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
+} else if (startsHook(process.argv.slice(2))) {
+  keepCompiled(process.env)
+  void import('./hooks/main.ts').then(({ hookMain }) => hookMain(process.argv.slice(4)))
 } else if (!isVersionPrinted(process.argv.slice(2))) {
   // A server starts rarely, and its account may not own a home folder, so it uses no compile cache.
   if (process.argv[2] !== 'server') keepCompiled(process.env)

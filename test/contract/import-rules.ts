@@ -255,6 +255,7 @@ const readsEnvironment: Readonly<Record<string, string>> = {
   'server/config.ts': 'the settings of the server',
   'helper/options.ts': 'the token of the helper',
   'cli/context.ts': 'everything from outside that a command may reach',
+  'cli/hooks/main.ts': 'everything from outside that a hook may reach',
   'cli/launch.ts': 'where what was compiled is kept, before anything is loaded',
   'sdk/storage/profile.ts': 'which profile a script means that does not say',
 }
@@ -273,6 +274,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'server/context.ts': 'the clocks and randomness of a running server',
   'server/host/init.ts': 'the context of the commands that work on a stopped server',
   'cli/context.ts': 'the context of a command',
+  'cli/hooks/main.ts': 'the context of a hook',
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',
   'sdk/owner/owner.ts': 'defaults of the options of Owner',

@@ -180,6 +180,7 @@ test('dist contains nothing else', () => {
       'client',
       'client.cjs',
       'helper.cjs',
+      'hooks.cjs',
       'sdk',
       'server.cjs',
     ].sort(),

@@ -3,7 +3,7 @@
  *
  * Contract §12.
  */
-import { type Command, command } from '../../command.ts'
+import { type Command, command, type GlobalOptions } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 
 /** Accepts any arguments: a usage error would exit with 2, and exit 2 of a hook means mail. */
@@ -16,7 +16,19 @@ export function hooksRunCommand(context: CliContext, run = hooksRun): Command {
     .argument('[event]', 'the name of the event, or wait for the process that wakes an idle session')
     .allowUnknownOption()
     .allowExcessArguments()
-    .action((harness?: string, event?: string) => run(context, harness, event))
+    .action((harness = '', event = '', _options: object, typed: Command) =>
+      run(context, { harness, event, profile: typed.optsWithGlobals<GlobalOptions>().profile }),
+    )
 }
 
-export async function hooksRun(_context: CliContext, _harness = '', _event = ''): Promise<void> {}
+export interface HookCall {
+  readonly harness: string
+  readonly event: string
+  readonly profile: string | undefined
+}
+
+/** Only for orders such as `bridge --profile ada hooks run …`: usually launch.ts runs the hook. */
+export async function hooksRun(_context: CliContext, { harness, event, profile }: HookCall): Promise<void> {
+  const { hookMain } = await import('../../hooks/main.ts')
+  await hookMain([harness, event, ...(profile === undefined ? [] : ['--profile', profile])])
+}

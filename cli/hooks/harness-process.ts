@@ -1,0 +1,89 @@
+/**
+ * The process of the harness that runs a hook. A waiter ends with it, and a session that ended without its end
+ * hook is recognised by it.
+ *
+ * The start time guards against a process id that the system has used again. It is known on Linux only.
+ */
+import { readFileSync } from 'node:fs'
+
+export interface HarnessProcess {
+  readonly pid: number
+  readonly started: string | null
+}
+
+/** Returns CLAUDE_PID, else the closest ancestor that is not a shell: some harnesses run hooks in a shell. */
+export function harnessProcess(claudePid: string | undefined, parent: number): HarnessProcess {
+  const pid = /^[1-9]\d{0,9}$/.test(claudePid ?? '') ? Number(claudePid) : pastShells(parent)
+  return processOf(pid)
+}
+
+export const processOf = (pid: number): HarnessProcess => ({
+  pid,
+  started: statusOf(pid)?.started ?? null,
+})
+
+export function isAlive({ pid, started }: HarnessProcess): boolean {
+  if (!exists(pid)) return false
+  const now = statusOf(pid)?.started
+  return started === null || now === undefined || now === started
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: the process belongs to another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'fish', 'ash'])
+const shellsMost = 4
+
+function pastShells(parent: number): number {
+  let pid = parent
+  for (let passed = 0; passed < shellsMost; passed += 1) {
+    const status = statusOf(pid) ?? reportedStatus(pid)
+    if (status === undefined || !shells.has(status.name) || status.parent <= 1) return pid
+    pid = status.parent
+  }
+  return pid
+}
+
+interface Status {
+  readonly name: string
+  readonly parent: number
+  readonly started?: string
+}
+
+/** Reads /proc: `pid (name) state ppid …`, with the start time as field 22. A name may contain `)`. */
+function statusOf(pid: number): Status | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    const [, parent = '0'] = fields
+    const { 19: started } = fields
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
+    return { name, parent: Number(parent), ...(started === undefined ? {} : { started }) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Asks `ps` where there is no /proc. */
+function reportedStatus(pid: number): Status | undefined {
+  try {
+    // node:child_process is loaded only here: a hook runs after every tool.
+    const { execFileSync } = process.getBuiltinModule('node:child_process')
+    const text = execFileSync('ps', ['-o', 'ppid=,comm=', '-p', String(pid)], {
+      encoding: 'utf8',
+      timeout: 500,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim()
+    const [, parent = '0', command = ''] = /^(\d+)\s+(.*)$/.exec(text) ?? []
+    return { name: command.replace(/^-|.*\//g, ''), parent: Number(parent) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,20 @@
+/** The Bridge of a hook's profile. */
+import { nothingTyped } from '../failures/field-words.ts'
+import type { Agent } from '../profile/agent.ts'
+import type { HookContext } from './context.ts'
+
+export async function openHookAgent(context: HookContext, profile: string): Promise<Agent> {
+  const { home, clock, random } = context
+  const { openAgent } = await import('../profile/agent.ts')
+  const surroundings = {
+    home,
+    settings: { profile },
+    takes: nothingTyped,
+    clock,
+    random,
+    output: { note: () => {} },
+    address: undefined,
+    fetch: async () => (await import('../startup/http-fetch.ts')).httpFetch(),
+  }
+  return openAgent(surroundings, { onKept: () => {} })
+}

@@ -1,0 +1,32 @@
+/**
+ * The hook between two tools. It runs after every tool, so it makes no request: it reads the file that the
+ * waiter keeps, at most once in 10 seconds.
+ */
+import { readObject, touch, touchedAt } from './files.ts'
+import { isAlive } from './harness-process.ts'
+import { tell } from './ledger-file.ts'
+import { notice } from './notice.ts'
+import type { HookParts } from './parts.ts'
+import { parseUnread } from './unread.ts'
+import type { WaiterRecord } from './waiter.ts'
+
+const pauseMs = 10_000
+
+export async function tellBetweenTools({ context, session, say, note }: HookParts): Promise<void> {
+  const { places, name } = session
+  const now = context.clock()
+  // The waiter leaves the mail to the hooks while a turn runs.
+  if (touchedAt(places.turn(name)) !== undefined) touch(places.turn(name), now)
+  const stored = readObject(places.mail)
+  const unread = parseUnread(stored)
+  if (unread === undefined || unread.total === 0 || stored?.session !== name) return
+  const looked = touchedAt(places.looked(name))
+  if (looked !== undefined && now.getTime() >= looked && now.getTime() - looked < pauseMs) return
+  const waiter = readObject(places.waiter) as Partial<WaiterRecord> | undefined
+  // A waiter that was killed leaves its file behind, and the messages may be acknowledged meanwhile.
+  if (waiter?.process === undefined || !isAlive(waiter.process)) return
+  touch(places.looked(name), now)
+  const print = () => say(notice(unread))
+  const { outcome } = await tell(places, name, { unread, nowMs: now.getTime(), when: 'due', print })
+  if (outcome === 'told') note('noticed')
+}

@@ -1,0 +1,106 @@
+/** Hooks at the start of a session and around a turn. They read the inbox at the node. */
+import { appendFileSync } from 'node:fs'
+import type { Bridge } from '../../sdk/index.ts'
+import { removeFile, touch } from './files.ts'
+import { harnessProcess } from './harness-process.ts'
+import { type Holder, hold } from './holder.ts'
+import { tell } from './ledger-file.ts'
+import { openHookAgent } from './node.ts'
+import { digest, heldElsewhere, notice } from './notice.ts'
+import type { HookParts } from './parts.ts'
+import { bindSession } from './session.ts'
+import { tidy } from './tidy.ts'
+import { readUnread, type Unread } from './unread.ts'
+
+/** Binds the session to its profile and prints a digest of what is pending. */
+export async function tellAtStart(parts: HookParts): Promise<void> {
+  const { context, session, say } = parts
+  const { profile, places, harness } = session
+  tidy(context.home, places, context.clock())
+  bindSession(context, session)
+  const other = await otherHolder(parts, true)
+  if (other !== undefined) {
+    say(
+      heldElsewhere(profile, harness, { harness: other.harness, pid: other.process.pid, since: other.since }),
+    )
+    return
+  }
+  exportProfile(parts)
+  const { bridge } = await openHookAgent(context, profile)
+  const [unread, tasks] = await Promise.all([read(parts, bridge), claimedTasks(parts, bridge)])
+  const text = digest(unread, { tasks })
+  if (text !== undefined) await tellSession(parts, unread, 'always', text)
+}
+
+export async function tellAtPrompt(parts: HookParts): Promise<void> {
+  const { context, session } = parts
+  touch(session.places.turn(session.name), context.clock())
+  await tellIfDue(parts)
+}
+
+/** Continues a turn that is about to end, at most once: a turn that a hook has continued ends. */
+export async function tellAtStop(parts: HookParts): Promise<void> {
+  const { input, name, places } = parts.session
+  removeFile(places.turn(name))
+  if (!input.isContinued) await tellIfDue(parts)
+}
+
+async function tellIfDue(parts: HookParts): Promise<void> {
+  const { context, session } = parts
+  if ((await otherHolder(parts, false)) !== undefined) return
+  const { bridge } = await openHookAgent(context, session.profile)
+  const unread = await read(parts, bridge)
+  if (unread.total > 0) await tellSession(parts, unread, 'due', notice(unread))
+}
+
+async function tellSession(
+  parts: HookParts,
+  unread: Unread,
+  when: 'due' | 'always',
+  text: string,
+): Promise<void> {
+  const { context, session, say, note } = parts
+  const nowMs = context.clock().getTime()
+  const { outcome } = await tell(session.places, session.name, {
+    unread,
+    nowMs,
+    when,
+    print: () => say(text),
+  })
+  if (outcome === 'told') note('noticed')
+}
+
+const read = ({ context }: HookParts, bridge: Bridge): Promise<Unread> =>
+  readUnread(bridge, context.clock, context.signal)
+
+/** Number of claimed tasks. A credential without the scope for tasks has none. */
+async function claimedTasks({ context }: HookParts, bridge: Bridge): Promise<number> {
+  const { signal } = context
+  const list = bridge.tasks.list({ role: 'assignee', state: 'claimed', limit: 100, signal })
+  return list.then(
+    ({ tasks }) => tasks.length,
+    () => 0,
+  )
+}
+
+/** Returns the other session that holds the profile, if there is one. */
+export async function otherHolder(
+  { context, session }: HookParts,
+  isStart: boolean,
+): Promise<Holder | undefined> {
+  const { environment, process, clock } = context
+  const { harness, name, places } = session
+  const owner = harnessProcess(harness === 'claude' ? environment.CLAUDE_PID : undefined, process.parent)
+  return hold(places, { harness, session: name, process: owner, since: clock().toISOString() }, isStart)
+}
+
+/** Claude Code reads this file before each command of its Bash tool. */
+function exportProfile({ context, session, note }: HookParts): void {
+  const path = context.environment.CLAUDE_ENV_FILE
+  if (session.harness !== 'claude' || !path) return
+  try {
+    appendFileSync(path, `export BRIDGE_PROFILE=${session.profile}\n`)
+  } catch (error) {
+    note('export', error)
+  }
+}
