@@ -2,12 +2,10 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
 import { answerJson, startNode } from '../support/fake-node.ts'
-import { offer } from '../support/files.ts'
-import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
+import { ownerName, ownerPassword } from '../support/owner.ts'
 
 let bridge: TestBridge
 let desk: Desk
@@ -53,39 +51,12 @@ async function signedInAnew(): Promise<void> {
 const admin = (...args: string[]) => desk.run(['admin', ...args])
 const adminJson = <T>(...args: string[]) => desk.json<T>(['admin', ...args])
 
-test('an owner signs in with a password from standard input and stays signed in', async () => {
-  const { code, stdout, stderr } = await login()
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(stdout).toMatch(new RegExp(`^signed in as olu \\(owner\\) until \\S+Z at ${bridge.url}\n$`))
-  expect((await admin('whoami')).stdout).toBe(stdout)
-  expect(await adminJson('whoami')).toMatchObject({ user: { name: 'olu', role: 'owner' }, current: true })
-})
-
 test('on a terminal the command prompts for the password without echoing it', async () => {
   const { code, stdout, stderr, raw } = await login({ typed: [ownerPassword] }, [])
   expect(code).toBe(0)
   expect(stderr).toBe('password: \n')
   expect(stdout + stderr).not.toContain(ownerPassword)
   expect(raw).toEqual([true, false])
-})
-
-test('without a terminal and without --password-stdin there is no prompt', async () => {
-  const { code, stderr } = await login({ stdin: `${ownerPassword}\n` }, [])
-  expect(code).toBe(2)
-  expect(stderr).toBe(
-    'bridge: no terminal to read the password from\nhint: --password-stdin reads it from standard input\n',
-  )
-})
-
-test('a wrong password is refused and appears in no output and no file', async () => {
-  const { code, stdout, stderr } = await login({ stdin: 'not the password at all\n' })
-  expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-  expect(stderr).toMatch(/^bridge: the name, password or link is wrong\nhint: bridge server owner-link/)
-  expect(stderr).not.toContain('not the password')
-  expect(await admin('whoami')).toMatchObject({
-    code: 5,
-    stderr: expect.stringContaining('not signed in'),
-  })
 })
 
 test('the session file is readable by its user only, and no command prints it', async () => {
@@ -138,15 +109,6 @@ test('login refuses plain http beyond this machine before any prompt', async () 
   expect(stderr).toMatch(/^bridge: plain http to bridge.example .*\nhint: use https;/)
 })
 
-test('an unreachable node exits 9', async () => {
-  const args = ['admin', 'login', '--url', 'http://127.0.0.1:1', '--name', 'olu', '--password-stdin']
-  expect(await desk.run(args, { stdin: 'whatever it is\n' })).toMatchObject({
-    code: 9,
-    stdout: '',
-    stderr: expect.stringContaining('no connection to the node'),
-  })
-})
-
 test('signing out ends the session at the node and deletes it locally', async () => {
   await signedInAnew()
   const path = desk.path('default', 'owner.json')
@@ -167,101 +129,15 @@ test('signing out ends the session at the node and deletes it locally', async ()
   await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a lost sign-in can be ended from another one', async () => {
-  await signedInAnew()
-  const lost = await adminJson<{ id: string }>('whoami')
-  await signedInAnew()
-  const { sessions } = await adminJson<{ sessions: { id: string; current: boolean }[] }>('sessions')
-  expect(sessions.find(({ id }) => id === lost.id)).toMatchObject({ current: false })
-  expect(await admin('sessions', 'revoke', lost.id)).toMatchObject({ code: 0, stdout: `ended ${lost.id}\n` })
-  const after = await adminJson<{ sessions: { id: string }[] }>('sessions')
-  expect(after.sessions.map(({ id }) => id)).not.toContain(lost.id)
-  expect((await admin('sessions', 'revoke', bridge.project.id)).code).toBe(3)
-})
-
-test('a project is created once, found by name or id, and moved between its states', async () => {
+test('a command must name a project only if more than one is not archived', async () => {
   await signedIn()
-  const made = await adminJson<{ id: string; policy: object }>(
-    'project',
-    'create',
-    'orchard',
-    '--message-budget',
-    '5',
-  )
-  expect(made.policy).toMatchObject({ message_budget: 5, idle_seconds: null })
-  expect(await admin('project', 'create', 'orchard')).toMatchObject({
-    code: 7,
-    stderr: expect.stringContaining('the name is already in use'),
-  })
-  expect(await admin('project', 'state', 'orchard', 'archived')).toMatchObject({
-    code: 0,
-    stdout: 'orchard is archived\n',
-  })
-  expect(await admin('project', 'state', made.id, 'active')).toMatchObject({
-    code: 7,
-    stderr: expect.stringContaining('bridge admin project list shows the state'),
-  })
-  expect((await admin('project', 'state', made.id, 'paused')).code).toBe(0)
-  expect((await admin('project', 'state', 'orchid', 'paused')).code).toBe(3)
-  const { projects } = await adminJson<{ projects: object[] }>('project', 'list')
-  expect(projects).toContainEqual(expect.objectContaining({ id: made.id, state: 'paused' }))
-  // With two projects that are not archived, a command must name one.
+  await admin('project', 'create', 'orchard')
   expect(await admin('agent', 'list')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('there is more than one project'),
   })
-  expect((await admin('agent', 'list', '--project', 'orchard')).stderr).toBe('no agents yet\n')
   expect((await admin('project', 'state', 'orchard', 'archived')).code).toBe(0)
   expect((await admin('agent', 'list')).stdout).toMatch(/^ada {2}/m)
-})
-
-test('an agent is created in an environment, shown, disabled and enabled', async () => {
-  await signedIn()
-  const desk1 = await adminJson<{ id: string }>('environment', 'create', 'desk-1', '--kind', 'laptop')
-  expect((await admin('environment', 'create', 'desk-1')).code).toBe(7)
-  expect((await admin('environment', 'list')).stdout).toMatch(/^desk-1 {2}laptop/m)
-  const options = ['--role', 'reviewer', '--environment', 'desk-1', '--prompt-file', '-']
-  const { agent } = await desk.json<{ agent: { id: string } }>(
-    ['admin', 'agent', 'create', 'eve', ...options],
-    {
-      stdin: 'Read twice.\n',
-    },
-  )
-  expect(agent).toMatchObject({
-    environment_id: desk1.id,
-    role_name: 'reviewer',
-    prompt_template: 'Read twice.\n',
-  })
-  expect((await admin('agent', 'create', 'eve')).code).toBe(7)
-  expect((await admin('agent', 'create', 'fay', '--environment', 'cellar')).code).toBe(3)
-  expect((await admin('agent', 'create', 'fay', '--prompt-file', '/nowhere/prompt')).code).toBe(2)
-  expect((await admin('agent', 'show', 'eve')).stdout).toMatch(/^state +enabled$/m)
-  expect((await admin('agent', 'state', 'eve', 'disabled')).stdout).toBe('eve is disabled\n')
-  expect((await admin('agent', 'show', agent.id)).stdout).toMatch(/^state +disabled$/m)
-  expect(await admin('enrollment', 'create', 'eve')).toMatchObject({
-    code: 5,
-    stderr: expect.stringContaining('the owner disabled this agent'),
-  })
-  expect((await admin('agent', 'show', 'adam')).code).toBe(3)
-})
-
-test('an enrolment prompt is printed once, on standard output only, and stored nowhere', async () => {
-  await signedIn()
-  await admin('agent', 'create', 'gus')
-  const { code, stdout, stderr } = await admin('enrollment', 'create', 'gus')
-  expect(code).toBe(0)
-  const secret = codeOf(stdout)
-  expect(stdout.split(secret)).toHaveLength(2)
-  expect(stderr).not.toContain(secret)
-  const enrollmentId = /enrollment (\S+)\n/.exec(stderr)?.[1] ?? ''
-  const shown = await admin('enrollment', 'show', 'gus', enrollmentId)
-  expect(shown.stdout).toMatch(/^pending, until /)
-  expect(shown.stdout).not.toContain(secret)
-  expect(await readFile(desk.path('default', 'owner.json'), 'utf8')).not.toContain(secret)
-
-  await admin('enrollment', 'create', 'gus')
-  expect((await admin('enrollment', 'show', 'gus', enrollmentId)).stdout).toMatch(/^revoked/)
-  expect((await admin('enrollment', 'show', 'ada', enrollmentId)).code).toBe(3)
 })
 
 test('a dangerous command prompts for the password again once the sign-in is ten minutes old', async () => {
@@ -320,68 +196,19 @@ test('a confirmation is stored for the next command, and a running watch continu
   shared = undefined
 })
 
-test('credentials are listed without secrets and revoked permanently', async () => {
+test('the history shows control characters of an agent as their code points', async () => {
   await signedIn()
-  await admin('agent', 'create', 'hal')
-  const { stdout: prompt } = await admin('enrollment', 'create', 'hal')
-  const hal = await enroll(bridge.url, codeOf(prompt), bridge.clock)
-  await hal.startSession()
-  const listed = await admin('credential', 'list')
-  expect(listed.stdout).toMatch(new RegExp(`^${hal.enrolled.credential_id} {2}hal .*SHA256:`, 'm'))
-  const { credential_id: id } = hal.enrolled
-  expect((await admin('credential', 'revoke', id)).stdout).toMatch(new RegExp(`^revoked: ${id}, `))
-  expect((await admin('credential', 'revoke', id)).stdout).toMatch(/^was already revoked: /)
-  expect((await hal.call({ target: '/api/v1/inbox' })).json).toMatchObject({ error: 'credential_revoked' })
-  expect((await admin('credential', 'revoke', bridge.project.id)).code).toBe(3)
-})
-
-test('a pair of agents is disabled and enabled again', async () => {
-  await signedIn()
-  expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +enabled/m)
-  const { id } = await offer({ from: bridge.ada, to: bridge.ben, bytes: Buffer.from('a file') })
-  expect((await admin('pairing', 'disable', 'ada', 'ben')).stdout).toBe(
-    'ada and ben may no longer talk; their open transfers are cancelled\n',
-  )
-  expect((await admin('transfer', 'show', id)).stdout).toMatch(/^state: cancelled$/m)
-  expect((await admin('pairing', 'disable', '--help')).stdout.replace(/\s+/g, ' ')).toContain(
-    'Their open transfers are cancelled, messages that were not offered wait',
-  )
-  expect((await admin('pairing', 'list')).stdout).toMatch(/^ada +ben +disabled/m)
-  expect((await admin('pairing', 'enable', 'ben', bridge.ada.id)).stdout).toMatch(/may talk\n$/)
-  expect((await admin('pairing', 'enable', 'ada', 'ada')).code).toBe(2)
-  expect((await admin('pairing', 'enable', 'ada', 'nobody')).code).toBe(3)
-})
-
-test("the owner writes, reads the agents' answers, and acknowledges them", async () => {
-  await signedIn()
-  const key = ['--key', 'owner-to-ada-1']
-  const sent = await admin('message', 'ada', 'how far are you?', '--type', 'question', ...key)
-  expect(sent.stdout).toMatch(/^stored \S+ as number \d+\n$/)
-  expect((await admin('message', 'ada', 'how far are you?', '--type', 'question', ...key)).stdout).toBe(
-    sent.stdout,
-  )
-  expect(await admin('message', 'ada', 'something else', ...key)).toMatchObject({ code: 7, stdout: '' })
-  expect((await desk.run(['admin', 'message', 'ada', '-'], { stdin: 'on\ntwo lines\n' })).code).toBe(0)
-  expect((await desk.run(['admin', 'message', 'ada'], { stdin: '' })).code).toBe(2)
-
+  await admin('message', 'ada', 'how far are you?')
   const { conversations } = await adminJson<{
     conversations: { id: string; kind: string; participants: { name: string }[] }[]
   }>('conversations')
   const own = conversations.find(
     ({ kind, participants }) => kind === 'owner' && participants.some(({ name }) => name === 'ada'),
   )
-  const answer = await bridge.ada.send(own?.id ?? '', bridge.ada.id, 'nearly \u001b[31mdone\n| forged')
-  const read = await admin('history', 'ada')
-  expect(read.stdout).toContain('question from owner olu (verified)')
-  expect(read.stdout).toContain('| on\n| two lines\n')
-  expect(read.stdout).toContain('note from agent ada (verified)')
-  expect(read.stdout).toContain('| nearly <U+001B>[31mdone\n| | forged\n')
-  expect((await admin('history', own?.id ?? '')).stdout).toBe(read.stdout)
-  expect(await admin('ack', answer.id)).toMatchObject({ code: 0, stdout: 'acknowledged 1\n' })
-  expect((await admin('ack', answer.id)).stdout).toBe('acknowledged 0, 1 before\n')
-  expect((await admin('ack', bridge.project.id)).code).toBe(3)
-  expect(await adminJson('history', 'ada', '--before', '2')).toMatchObject({ messages: [{ sequence: 1 }] })
-  expect((await admin('history', 'nobody')).code).toBe(3)
+  await bridge.ada.send(own?.id ?? '', bridge.ada.id, 'nearly \u001b[31mdone\n| forged')
+  const { stdout } = await admin('history', 'ada')
+  expect(stdout).toContain('note from agent ada (verified)')
+  expect(stdout).toContain('| nearly <U+001B>[31mdone\n| | forged\n')
 })
 
 test('a changed password ends every session, and the old password is refused', async () => {

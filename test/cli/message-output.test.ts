@@ -93,21 +93,6 @@ test('--ack journal acknowledges no message for a closed reader', async () => {
   expect((await dan.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
 })
 
-test('the inbox shows every unacknowledged message, and a later listen still prints them', async () => {
-  const [first = ''] = await send('one')
-  await dan.bridge(...listenOnce)
-  await send('two')
-  expect(await dan.bridge('inbox')).toMatchObject({ code: 0, stderr: '2 unacknowledged, 2 shown\n' })
-  expect(bodies((await dan.bridge('inbox')).stdout)).toEqual(['one', 'two'])
-  expect((await dan.bridge('inbox', '--limit', '1')).stderr).toBe(
-    `2 unacknowledged, 1 shown; bridge inbox --profile ${dan.name} --limit 10000 shows the rest\n`,
-  )
-  expect(bodies((await dan.bridge(...listenOnce)).stdout)).toEqual(['two'])
-  await dan.bridge('ack', first)
-  const [left] = await dan.lines<Unacknowledged>('inbox')
-  expect(left).toMatchObject({ has_more: false, waiting: 1, messages: [{ body: 'two' }] })
-})
-
 test('a send whose output cannot be written is stored, and reports that on standard error', async () => {
   const sent = await desk.run(['send', dan.name, 'to nobody', '--profile', cleo.name], {
     stdout: new Reader(0, 'ENOSPC'),

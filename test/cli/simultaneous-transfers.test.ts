@@ -69,29 +69,6 @@ test('a failing file does not stop the others, and its failure is reported with 
 })
 const unknown = '01980000-0000-7000-8000-000000000003'
 
-test.each([
-  [['--name', 'x.bin'], '--name works with one file only'],
-  [['--resume', unknown], '--resume works with one file only'],
-  [['--direct', '--tunnel', 'https://abc.example=9'], '--tunnel works with one file only'],
-])('several files with %j are refused, and none is offered', async (more, words) => {
-  const before = await scene.count()
-  const refused = await pia.bridge('transfer', 'send', ...paths(), '--to', 'quy', ...more)
-  expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(words) })
-  expect(await scene.count()).toBe(before)
-})
-
-test('several files cannot be received into one file', async () => {
-  const refused = await quy.bridge(
-    'transfer',
-    'receive',
-    unknown,
-    unknown,
-    '--output',
-    join(folder, 'one.bin'),
-  )
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('need a folder') })
-})
-
 test('commands of one profile send and receive simultaneously, each process another file', async () => {
   // One of them runs in this process: they share only the disk and the node.
   const send = (name: string) => ['transfer', 'send', join(folder, name), '--to', 'quy', '--profile', 'pia']

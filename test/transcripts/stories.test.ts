@@ -44,7 +44,7 @@ async function play(name: string, steps: readonly Step[]): Promise<void> {
       const words = wordsOf(command)
       const output =
         words[0] === 'bridge'
-          ? await desk.run(words.slice(1), { stdin: step.stdin, clock: bridge.clock })
+          ? await desk.run(words.slice(1), { stdin: fill(step.stdin, values), clock: bridge.clock })
           : await inShell(command, here)
       if (!isShown(step, output, values))
         expect(`$ ${command}\n${written(output)}`).toBe(`$ ${command}\n${written(shown(step))}`)
