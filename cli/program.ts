@@ -16,6 +16,7 @@ type Load = () => Promise<(context: CliContext) => Command>
 /** Loaders by the typed word, under the headings and in the order of the help. */
 const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Start here:': {
+    up: async () => (await import('./commands/server/up.ts')).upCommand,
     enroll: async () => (await import('./commands/enroll.ts')).enrollCommand,
     guide: async () => (await import('./commands/guide.ts')).guideCommand,
     whoami: async () => (await import('./commands/whoami.ts')).whoamiCommand,
@@ -68,6 +69,9 @@ export async function program(context: CliContext, argv: readonly string[] = [])
     .hook('preAction', (_root, action) =>
       context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) }),
     )
+    .hook('preSubcommand', async (_root, chosen) => {
+      if (chosen.name() === 'up') await (await import('./commands/server/up.ts')).addNodeOptions(chosen)
+    })
   const typed = typedCommand(argv)
   if (typed === undefined) await addAll(root, context)
   else root.addCommand((await typed())(context))

@@ -11,15 +11,26 @@ export type SignInProof =
 
 /** Signs in at a node, stores the session in the profile, and prints it. */
 export async function signInAt(context: CliContext, baseUrl: string, proof: SignInProof): Promise<void> {
+  const { owner, session } = await signedInAt(context, baseUrl, proof)
+  await owner.close()
+  context.output.result(session, `${sessionText(session)} at ${baseUrl}`)
+}
+
+/** Signs in at a node and stores the session in the profile. The caller closes the owner. */
+export async function signedInAt(
+  context: CliContext,
+  baseUrl: string,
+  proof: SignInProof,
+): Promise<{ readonly owner: Owner; readonly session: OwnerSession }> {
   const options = { ...(await clientOptions(context)), baseUrl }
-  await withOwnerHints(async () => {
+  return withOwnerHints(async () => {
     const { Owner } = await import('../../sdk/index.ts')
-    await using owner = await ('token' in proof
+    const owner = await ('token' in proof
       ? Owner.setup({ ...options, ...proof })
       : Owner.signIn({ ...options, ...proof }))
     const { kept, session } = signedIn(owner)
     await saveOwnerProfile(context, { ...kept, name: session.user.name })
-    context.output.result(session, `${sessionText(session)} at ${kept.base_url}`)
+    return { owner, session }
   }, baseUrl)
 }
 

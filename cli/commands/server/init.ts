@@ -1,5 +1,6 @@
 /** `bridge server init`: creates a new installation in a data folder. Contract §12. */
 import { join, resolve } from 'node:path'
+import type { Config, Initialised } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { readJson, writeJson } from '../../profile/json-file.ts'
@@ -15,15 +16,26 @@ export function initCommand(context: CliContext, run = init): Command {
 export const init = (context: CliContext, options: SettingOptions): Promise<void> =>
   onHost(async (server) => {
     const config = configOf(server, context, options)
-    const { serverId, setupLink } = await server.initServer(config)
-    await keepSettings(config.data, absolute(server, givenSettings(server, options)))
-    context.output.note(`created an installation in ${config.data}`)
+    const { serverId, setupLink } = await createInstallation(server, context, config, options)
     context.output.next(
       'next: bridge server start; then, within 30 minutes, bridge admin setup --name NAME with this link',
     )
     const made = { server_id: serverId, data: config.data, setup_link: setupLink }
     context.output.result(made, setupLink)
   })
+
+/** Creates the installation and stores the given settings. @throws AlreadyInitialisedError */
+export async function createInstallation(
+  server: Server,
+  { output }: CliContext,
+  config: Config,
+  options: SettingOptions,
+): Promise<Initialised> {
+  const made = await server.initServer(config)
+  await keepSettings(config.data, absolute(server, givenSettings(server, options)))
+  output.note(`created an installation in ${config.data}`)
+  return made
+}
 
 /** Makes paths absolute, because the next start may have another working folder. */
 const absolute = ({ settings }: Server, given: Readonly<Record<string, string>>): Record<string, string> => {

@@ -1,10 +1,10 @@
 /** `bridge server start`: run until SIGINT or SIGTERM. Contract §12. */
 import { once } from 'node:events'
-import type { RunningServer } from '../../../server/main.ts'
+import type { Config, RunningServer } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
-import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+import { configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 
 export function startCommand(context: CliContext, run = start): Command {
   const start = command('start', 'bridge server start').description(
@@ -15,11 +15,9 @@ export function startCommand(context: CliContext, run = start): Command {
 
 export const start = (context: CliContext, options: SettingOptions): Promise<void> =>
   onHost(async (server) => {
-    const { output, signal } = context
+    const { output } = context
     const config = configOf(server, context, options)
-    const running = await server.startServer(config)
-    const { boundYoungGeneration } = await import('../../startup/young-generation.ts')
-    boundYoungGeneration()
+    const running = await startNode(server, config)
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
       output.next(
@@ -29,13 +27,30 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     if (metricsUrl !== undefined) output.note(`metrics at ${metricsUrl}`)
     const metrics = metricsUrl === undefined ? {} : { metrics_url: metricsUrl }
     output.result({ host, port, url, data: config.data, server_id: serverId, ...metrics }, `ready at ${url}`)
-    const stopWatching = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
-    const code = await ending(running, signal).finally(stopWatching)
-    if (code === 0) return
-    throw new CommandError('unexpected', 'the store failed and the server has stopped', {
-      hint: 'the log above shows why',
-    })
+    await runUntilEnd(context, running, config)
   })
+
+/** Starts the node in this process. */
+export async function startNode(server: Server, config: Config): Promise<RunningServer> {
+  const running = await server.startServer(config)
+  const { boundYoungGeneration } = await import('../../startup/young-generation.ts')
+  boundYoungGeneration()
+  return running
+}
+
+/** Waits until the node ends. @throws CommandError if its store has failed */
+export async function runUntilEnd(
+  { signal }: CliContext,
+  running: RunningServer,
+  config: Config,
+): Promise<void> {
+  const stopWatching = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
+  const code = await ending(running, signal).finally(stopWatching)
+  if (code === 0) return
+  throw new CommandError('unexpected', 'the store failed and the server has stopped', {
+    hint: 'the log above shows why',
+  })
+}
 
 /** Reloads the certificate on SIGHUP, which renewal tools send after they wrote a new one. */
 function onRenewal(reload: () => void): () => void {

@@ -1,0 +1,137 @@
+/**
+ * `bridge up`: from an empty machine to prompts for coding agents, in one command.
+ *
+ * - It creates the installation, runs the node in the foreground, and creates the owner, a project and agents.
+ *   Whatever exists is used as it is.
+ * - If the node of the data folder is already running, it prints the prompts and ends.
+ * - Whoever may write the data folder may sign in as the owner, so a repeated `up` asks for no password.
+ *
+ * Contract §10 "Sign-in", §12.
+ */
+import type { Config } from '../../../server/main.ts'
+import { type Command, command, invalid } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import type { PasswordOption } from '../../owner/client.ts'
+import { invite, invitedText, reportArrivals } from '../../owner/first-agents.ts'
+import { parseLink } from '../../owner/link.ts'
+import { type SignInProof, signedInAt } from '../../owner/sign-in.ts'
+import { openSecrets } from '../../terminal/secrets.ts'
+import { createInstallation } from './init.ts'
+import { addSettings, configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
+import { runUntilEnd, startNode } from './start.ts'
+
+export interface UpOptions extends PasswordOption {
+  readonly name?: string
+  readonly project: string
+  readonly agents: readonly string[]
+}
+
+export function upCommand(context: CliContext, run = up): Command {
+  const made = command('up', 'bridge up')
+    .description(
+      'Start a node here with an owner, a project and two agents, and print a prompt to paste into each agent. Run it again to start what exists.',
+    )
+    .option('--name <name>', 'your name, as agents will see it (default: your user name)')
+    .option('--project <name>', 'name of the project', 'demo')
+    .option('--agents <names>', 'names of the agents, separated by commas', names, ['ada', 'ben'])
+    .option('--password-stdin', 'read your new password from standard input')
+  return withData(made).action((options: UpOptions & SettingOptions) => run(context, options))
+}
+
+/** Adds the settings of the node. Must run before the server itself is loaded, as in server.ts. */
+export async function addNodeOptions(to: Command): Promise<void> {
+  ;(await import('../../startup/young-generation.ts')).holdYoungGeneration()
+  await addSettings(to)
+}
+
+export const up = (context: CliContext, options: UpOptions & SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const config = configOf(server, context, options)
+    const { agents } = options
+    await createInstallation(server, context, config, options).catch(unless('AlreadyInitialisedError'))
+    const running = await startNode(server, config).catch(unless('DataFolderLockedError'))
+    const address = running ?? runningAt(server, config.data)
+    const prepare = async () => {
+      const proof = await proofOf(context, options, await linkOf(server, config))
+      const { owner } = await signedInAt(context, address.url, proof)
+      const invited = await invite(owner, { project: options.project, agents, signal: context.signal })
+      const wire = { url: address.url, data: config.data, running: running === undefined, ...invited }
+      context.output.result(wire, invitedText(invited))
+      return { owner, invited }
+    }
+    if (running === undefined) {
+      await using _closed = (await prepare()).owner
+      context.output.note(`the node was already running at ${address.url}`)
+      return
+    }
+    context.output.note(`the node runs at ${address.url}, with its data in ${config.data}`)
+    const prepared = await prepare().catch(async (error: unknown) => {
+      await running.stop()
+      throw error
+    })
+    context.output.note('control-C stops the node; bridge up starts it again')
+    reportArrivals(context, prepared.owner, prepared.invited).catch(() => {
+      // The node is stopping, or the sign-in has ended: nobody waits for these lines then.
+    })
+    await runUntilEnd(context, running, config)
+  })
+
+/** Returns the address of the running node of the data folder. @throws DataFolderLockedError */
+function runningAt(server: Server, data: string) {
+  const found = server.readAddress(data)
+  if (found !== undefined) return found
+  throw new server.DataFolderLockedError(`another process holds ${data}, but no node answers there`)
+}
+
+/** Returns a handler that resolves to undefined for one kind of error, and throws every other. */
+const unless = (name: string) => (error: unknown) => {
+  if (error instanceof Error && error.name === name) return undefined
+  throw error
+}
+
+interface HostLink {
+  readonly token: string
+  readonly isSetup: boolean
+}
+
+/** Makes a link with which the owner signs in, or one that creates the owner if there is none. */
+async function linkOf(server: Server, config: Config): Promise<HostLink> {
+  const ownerLink = await server.issueOwnerLink(config).catch((error: unknown) => {
+    if (error instanceof Error && (error as { code?: unknown }).code === 'not_found') return undefined
+    throw error
+  })
+  const link = ownerLink ?? (await server.issueSetupLink(config))
+  return { token: parseLink(link).token, isSetup: ownerLink === undefined }
+}
+
+/**
+ * Returns how the owner signs in. A new owner chooses a password. Without a terminal and without a given
+ * password, the owner gets a random one that nobody knows, and signs in with links of the host.
+ */
+async function proofOf(
+  context: CliContext,
+  { name, passwordStdin }: UpOptions,
+  { token, isSetup }: HostLink,
+): Promise<SignInProof> {
+  if (!isSetup) return { linkToken: token }
+  const user = name ?? (context.environment.USER || context.environment.USERNAME || 'owner')
+  if (passwordStdin === true || context.io.isTerminal.stdin) {
+    const secrets = openSecrets(context.io, passwordStdin === true)
+    const what = `new password of the owner ${user}, at least 12 characters`
+    return { token, name: user, password: await secrets.nextChosen(what) }
+  }
+  context.output.next(
+    `the owner ${user} has no password; bridge server owner-link prints a link to sign in with`,
+  )
+  return { token, name: user, password: context.random(32).toString('base64url') }
+}
+
+/** Parses the names of agents. */
+function names(text: string): readonly string[] {
+  const found = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  if (found.length === 0) throw invalid('It must name at least one agent.')
+  return [...new Set(found)]
+}

@@ -1,0 +1,95 @@
+/** `bridge up`, as real processes: from an empty folder to two agents that talk, and again with what exists. */
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Started, TestHome } from '../support/test-home.ts'
+import { runHere } from './frame.ts'
+
+interface Up {
+  readonly url: string
+  readonly running: boolean
+  readonly project: { readonly name: string }
+  readonly agents: readonly { readonly name: string; readonly prompt?: string }[]
+}
+
+let home: TestHome
+let environment: Readonly<Record<string, string>>
+
+beforeEach(async () => {
+  home = await TestHome.make()
+  environment = { BRIDGE_DATA: join(home.folder, 'data'), BRIDGE_LOG_LEVEL: 'error', USER: 'olu' }
+})
+afterEach(() => home.remove())
+
+async function up(args: readonly string[] = [], stdin = ''): Promise<{ started: Started; made: Up }> {
+  const started = home.start(['up', '--json', ...args], { environment })
+  started.child.stdin.end(stdin)
+  return { started, made: JSON.parse(await started.printed(/\n$/)) as Up }
+}
+
+const stop = (started: Started) => {
+  started.child.kill('SIGTERM')
+  return started.ended
+}
+
+const enroll = ({ url, agents }: Up) =>
+  Promise.all(
+    agents.map(async ({ name, prompt = '' }) => {
+      const [, code = ''] = /<<'CODE'\n(\S+)\nCODE/.exec(prompt) ?? []
+      return (await home.run(['enroll', '--url', url, '--profile', name], { stdin: code })).code
+    }),
+  )
+
+test('one command gives two prompts, whose agents talk; the next finds all of it', async () => {
+  const { started, made } = await up(['--port', '0', '--password-stdin'], 'correct horse battery staple\n')
+  expect(made).toMatchObject({ running: false, project: { name: 'demo' } })
+  expect(made.agents.map(({ name, prompt }) => [name, prompt?.includes(`agent "${name}"`)])).toEqual([
+    ['ada', true],
+    ['ben', true],
+  ])
+  // While the node runs, another `up` prints new prompts and ends.
+  const { started: second, made: again } = await up()
+  expect((await second.ended).code).toBe(0)
+  expect(again).toMatchObject({ url: made.url, running: true })
+  expect(await enroll(again)).toEqual([0, 0])
+  await started.said(/ada has enrolled/)
+  await started.said(/ben has enrolled/)
+
+  await home.run(['session', 'start', '--profile', 'ben'])
+  const sent = await home.run(['send', 'ben', 'Good morning', '--profile', 'ada'])
+  expect([sent.code, sent.stderr]).toEqual([0, ''])
+  expect((await home.run(['inbox', '--profile', 'ben'])).stdout).toContain('Good morning')
+  expect((await home.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
+  expect((await stop(started)).code).toBe(0)
+
+  // The settings of the first start were stored, and enrolled agents get no new prompt.
+  const { started: third, made: later } = await up(['--agents', 'ada, cleo'])
+  expect(later.agents.map(({ name, prompt }) => [name, prompt !== undefined])).toEqual([
+    ['ada', false],
+    ['cleo', true],
+  ])
+
+  expect((await stop(third)).code).toBe(0)
+})
+
+test('without a terminal the owner gets no password, and a link of the host signs in', async () => {
+  const { started, made } = await up(['--port', '0', '--name', 'olu'])
+  await started.said(/the owner olu has no password; bridge server owner-link/)
+  const link = await home.run(['server', 'owner-link'], { environment })
+  const login = await home.run(['admin', 'login', '--url', made.url, '--link'], { stdin: link.stdout })
+  expect([login.code, login.stdout]).toEqual([0, expect.stringContaining('signed in as olu')])
+  await stop(started)
+})
+
+test.each([
+  ['a short password', ['--password-stdin'], 'short\n', 2, 'password'],
+  ['an agent name that the node refuses', ['--agents', `ada,${'x'.repeat(81)}`], '', 2, 'name'],
+])('%s is refused, and the node ends', async (_what, args, stdin, code, word) => {
+  const ended = await home.run(['up', '--port', '0', ...args], { environment, stdin })
+  expect([ended.code, ended.stdout]).toEqual([code, ''])
+  expect(ended.stderr).toContain(word)
+})
+
+test('at least one agent is needed', async () => {
+  const { code, stderr } = await runHere(['up', '--agents', ' , '])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('It must name at least one agent.')])
+})
