@@ -72,7 +72,7 @@ async function files({ home }: CliContext, { folder }: ProfilePaths): Promise<Fi
   }
   if (open.length === 0) return [ok('files', `${folder} is private`)]
   return open.map((path) =>
-    warning('files', `${path} is open to other users of this machine`, `chmod go= ${path}`),
+    warning('files', `${path} is accessible to other users of this machine`, `chmod go= ${path}`),
   )
 }
 
@@ -140,7 +140,7 @@ async function expiry({ clock, signal }: CliContext, baseUrl: string): Promise<F
   })
   if (until === undefined) return []
   const days = Math.floor((Date.parse(until) - clock().getTime()) / dayMs)
-  const text = `the certificate expires in ${days} days`
+  const text = `the certificate is valid for ${days} more days`
   return [days < 14 ? warning('tls', text, "the node's operator has to renew it") : ok('tls', text)]
 }
 
@@ -160,7 +160,7 @@ async function identity(context: CliContext, paths: ProfilePaths, findings: Find
       : warning(
           'clock',
           `the node's clock is ${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead of' : 'behind'} this machine's`,
-          'synchronise the clock of this machine',
+          "set this machine's clock",
         ),
   )
   await session(context, paths, findings)

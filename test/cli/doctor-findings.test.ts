@@ -85,7 +85,7 @@ describe('bridge doctor', () => {
     const ended = await doctor({ clock })
     expect([ended.code, ...found(ended, 'clock')]).toEqual([
       0,
-      expect.objectContaining({ state: 'warning', text, remedy: 'synchronise the clock of this machine' }),
+      expect.objectContaining({ state: 'warning', text, remedy: "set this machine's clock" }),
     ])
   })
 

@@ -89,9 +89,9 @@ test('owner and agent use the node, a client without the authority refuses it, a
     return `exit ${code}, ${state}: ${text}`
   }
   await renew('long', 40)
-  expect(await toldBy('doctor')).toBe('exit 0, ok: the certificate expires in 40 days')
+  expect(await toldBy('doctor')).toBe('exit 0, ok: the certificate is valid for 40 more days')
   await renew('short', 5)
-  expect(await toldBy('doctor')).toBe('exit 0, warning: the certificate expires in 5 days')
+  expect(await toldBy('doctor')).toBe('exit 0, warning: the certificate is valid for 5 more days')
   const files = ['--tls-cert', cert, '--tls-key', key]
   expect(await toldBy('server', 'doctor', ...files)).toBe(`exit 0, warning: ${cert} is valid for 5 more days`)
   await renew('expired', -1)
