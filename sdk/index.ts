@@ -30,7 +30,6 @@ export type { Peer, RecipientKey } from './contract/agent/peers.ts'
 export type { Challenge, Session, SessionClosed, SessionPolicy } from './contract/agent/sessions.ts'
 export type {
   Evidence,
-  EvidenceKind,
   Task,
   TaskEntry,
   TaskInput,
@@ -50,7 +49,6 @@ export type { AuditKind } from './contract/audit-kinds.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
 export type { Receipt } from './contract/events.ts'
 export type { HelperErrorCode } from './contract/helper/errors.ts'
-export type { TransferMode } from './contract/helper/manifest.ts'
 export type { AttentionKind } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'

@@ -22,6 +22,7 @@ export {
   type ManifestPart,
   manifestText,
   parseManifest,
+  type TransferMode,
 } from './contract/helper/manifest.ts'
 export { attentionLabels, connectionLabels } from './contract/labels.ts'
 export { listenTransports } from './delivery/transport-choice.ts'

@@ -69,8 +69,6 @@ export type TaskInput = Static<typeof TaskInput>
 
 /** Kinds of evidence for the result of a task. */
 export const evidenceKinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
-/** One of {@link evidenceKinds}. */
-export type EvidenceKind = (typeof evidenceKinds)[number]
 
 export const Evidence = named(
   'Evidence',
