@@ -1,6 +1,6 @@
 /**
- * The harness session that is told of a profile's mail. One profile is one identity, so a second session gets
- * nothing while the first one lives.
+ * The harness session that gets the notices of a profile's mail. One profile is one identity, so a second
+ * session gets nothing while the first one lives.
  *
  * - A session holds the profile from its first hook until its end hook, or until its process is gone.
  * - A process that starts another session, as `/clear` does, hands the profile over to it.

@@ -1,10 +1,10 @@
 /**
- * Notice ledger of one harness session: the messages that the session was told of, how often, and when.
+ * Notice ledger of one harness session: the messages of its notices, how often each was noticed, and when.
  *
- * - A message is due if it was never noticed, or if it is still unacknowledged 30, 60, 120, 240 and then every
- *   300 seconds after its last notice.
- * - A session has one outstanding notice. Until the session reads its inbox, acknowledges a message of the
- *   notice, or the shortest back-off of the notice is over, nothing is due.
+ * - A message is due if it was never noticed, or if it is still unacknowledged 30, 60, 120, 240 and then
+ *   every 300 seconds after its last notice.
+ * - A session has one outstanding notice. No message is due until the session reads its inbox, acknowledges a
+ *   message of the notice, or the shortest back-off of the notice has passed.
  * - A session is woken at most 20 times an hour.
  *
  * Pure functions; ledger-file.ts stores the ledger.

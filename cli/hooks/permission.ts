@@ -6,10 +6,10 @@
  * Everything else is left to the harness's own rules.
  */
 
-/** `ack` changes the state of messages that the session was told of, nothing else. */
+/** Only `ack` changes a state: that of messages for which the session had a notice. */
 const allowed = ['inbox', 'ack', 'status', 'history', 'peers', 'whoami', 'guide']
 
-/** Neither white space other than a blank, nor any character that a shell interprets. */
+/** Words without white space other than a blank, and without any character that a shell interprets. */
 const plainWords = /^[A-Za-z0-9._/-]+(?: [A-Za-z0-9._-]+)*$/
 
 export interface PermissionOptions {

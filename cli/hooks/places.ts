@@ -1,8 +1,9 @@
 /**
  * Files of the hooks, in `BRIDGE_HOME/profiles/<profile>/hooks/`:
  *
- * - `holder.json`: the harness session that is told of mail. `waiter.json`: its waiter, while it runs.
- * - `mail.json`: unacknowledged messages as the waiter read them, without bodies; absent if there are none.
+ * - `holder.json`: the harness session that gets the notices. `waiter.json`: its waiter, while it runs.
+ * - `mail.json`: unacknowledged messages as the waiter read them, without bodies. The file is absent if there
+ *   are none.
  * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
  *   `<session>.looked`: time of the last look into `mail.json`.
  * - `<harness>.<event>.ran`: time of the last run of each event.

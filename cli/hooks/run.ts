@@ -1,9 +1,9 @@
 /**
- * `hooks run <harness> <event>`: what one hook does.
+ * `hooks run <harness> <event>`: runs one hook.
  *
- * Every failure ends with 0 and without output, because a hook must never stop the work of a session: exit 2
- * blocks a tool or wakes the session, and text on standard output reaches the model. The failure is one line of
- * the log. Contract §12.
+ * Every failure ends with 0 and without output, because a hook must never stop the work of a session. Exit 2
+ * would block a tool or wake the session, and text on standard output would reach the model. The failure is
+ * one line of the log. Contract §12.
  */
 import { realpathSync } from 'node:fs'
 import { isProfileName } from '../../sdk/storage/profile-files.ts'

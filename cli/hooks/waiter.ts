@@ -2,12 +2,13 @@
  * The waiter: one background process of a harness session. It listens, so that the node shows the agent as
  * listening, and wakes the idle session when a message is due.
  *
- * - It holds the listen lock of the profile. Claude Code starts a waiter after every turn; the second one ends
- *   at once.
+ * - It holds the listen lock of the profile. Claude Code starts a waiter after every turn; the second one
+ *   ends at once.
  * - Mail during a turn is left to the hooks of the turn: the waiter only writes `mail.json` for them.
  * - It prints no message, keeps no journal, and acknowledges nothing.
- * - It ends by a signal, with the harness process, when another process takes over the profile, after 23
- *   hours, at the owner's idle limit, and at a failure that only a person can repair. It survives all others.
+ * - It ends by a signal, with the harness process, and when another process takes over the profile. It also
+ *   ends after 23 hours, at the owner's idle limit, and at a failure that only a person can repair. It
+ *   survives all other failures.
  */
 import { setTimeout as timer } from 'node:timers/promises'
 import type { Bridge } from '../../sdk/index.ts'
@@ -147,7 +148,9 @@ class Waiter {
     }
   }
 
-  /** Reads the inbox and wakes the session if a message is due. Returns the milliseconds until the next look. */
+  /**
+   * Reads the inbox and wakes the session if a message is due. Returns the milliseconds until the next look.
+   */
   async #look(bridge: Bridge): Promise<number | undefined | 'woke'> {
     const { clock } = this.#context
     const { places } = this.#session
@@ -191,7 +194,7 @@ class Waiter {
     this.#endPause()
   }
 
-  /** Pauses until the time is over, messages arrive, or the waiter ends. */
+  /** Pauses until the time has passed, messages arrive, or the waiter ends. */
   async #pause(ms: number | undefined): Promise<void> {
     if (this.#isStirred) return
     const ended = new AbortController()

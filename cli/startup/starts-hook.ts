@@ -1,6 +1,6 @@
 /**
- * Returns whether the arguments run a hook, which is done without the command tree: a hook runs after every
- * tool of a harness, and a usage message would exit with 2, which means mail.
+ * Returns whether the arguments run a hook. It runs without the command tree, because it follows every tool
+ * of a harness, and a usage message would exit with 2, which means mail.
  *
  * Uses only syntax of Node 14, because the launcher includes this file.
  */

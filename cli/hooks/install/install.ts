@@ -87,7 +87,7 @@ const changeOf = (change: Change): Step['change'] => {
   return change.after === undefined ? 'remove' : 'update'
 }
 
-/** What the record says besides the files. */
+/** Fields of the record besides the files. */
 export type Facts = Omit<Installation, 'files' | 'made' | 'shared'>
 
 /** Makes the planned changes. Returns the record. */

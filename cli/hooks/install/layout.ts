@@ -18,9 +18,9 @@ export interface Layout {
   readonly byHand: readonly string[]
 }
 
-/** What the installed hooks do. */
+/** Chosen behaviour of the installed hooks. */
 export interface Choice {
-  /** Profile of the MCP server; undefined: no MCP server. */
+  /** Profile of the MCP server. If undefined, there is no MCP server. */
   readonly mcpProfile: string | undefined
   /** Whether reading commands and tools need no permission. */
   readonly allowsReading: boolean

@@ -4,7 +4,7 @@ export interface PluginFacts {
   /** Words of the command, before the name of the event. */
   readonly hook: readonly string[]
   readonly hookMs: number
-  /** Words that start the MCP server; null: none. */
+  /** Words that start the MCP server. If null, there is none. */
   readonly server: readonly string[] | null
   readonly name: string
 }
@@ -68,7 +68,9 @@ export const AgentBridge = async ({ client, directory }) => {
     const parts = [{ type: 'text', text: notice, synthetic: true }]
     await client.session.promptAsync({ path: { id: session }, body: { parts } }).catch(() => woken.delete(session))
   }
-  /** Waits for mail in the background. The hook itself ends at once if another process of the profile waits. */
+  /**
+   * Waits for mail in the background. The hook itself ends at once if another process of the profile waits.
+   */
   const wait = (session) => {
     if (waiters.has(session)) return
     const { child, ended } = start('wait', session, directory, {})

@@ -1,4 +1,6 @@
-/** The notice ledger: when a session is told of a message, over interleavings of hooks, waiter and acks. */
+/**
+ * The notice ledger: when a session gets a notice of a message, over interleavings of hooks, waiter and acks.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
