@@ -44,11 +44,14 @@ function hookEntries(machine: Machine): Entry[] {
   })
   const plain = ['SessionStart', 'UserPromptSubmit', 'PostToolUse', 'Stop', 'SessionEnd']
   return [
-    ...plain.map((event) => entry(event, event, { timeout: hookSeconds })),
+    ...plain.map((event) => entry(event, event, { timeout: secondsOf(event) })),
     // It lives as long as the session, and Codex ends it with the session.
     entry('SessionStart', 'wait', { timeout: waiterSeconds, async: true }),
   ]
 }
+
+/** At SessionEnd Codex allows 3 s, and warns in every session about more. */
+const secondsOf = (event: string): number => (event === 'SessionEnd' ? 3 : hookSeconds)
 
 function serverEntries(
   machine: Machine,

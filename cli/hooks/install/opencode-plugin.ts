@@ -116,21 +116,23 @@ export const AgentBridge = async ({ client, directory }) => {
       // The turn does not wait for a hook, and a failed hook does not end it.
       if (Object.hasOwn(onEvent, event.type)) void onEvent[event.type](event.properties).catch(() => {})
     },
-    'chat.message': async ({ sessionID }) => {
+    'chat.message': async ({ sessionID }, { parts }) => {
       if (subagents.has(sessionID) || woken.has(sessionID)) return
-      const notice = await noticeAt('chat.message', sessionID, directory, {})
-      if (notice !== undefined) pending.set(sessionID, notice)
-    },
-    'experimental.chat.system.transform': async ({ sessionID }, output) => {
-      const notice = pending.get(sessionID)
-      if (notice === undefined) return
+      const notice = (await noticeAt('chat.message', sessionID, directory, {})) ?? pending.get(sessionID)
       pending.delete(sessionID)
-      output.system.push(notice)
+      const last = parts.at(-1)
+      if (notice === undefined || last === undefined) return
+      // The id sorts behind that of the last part.
+      const { sessionID: session, messageID } = last
+      parts.push({ id: last.id + 'n', sessionID: session, messageID, type: 'text', text: notice, synthetic: true })
     },
     'tool.execute.after': async ({ sessionID }, output) => {
       if (subagents.has(sessionID)) return
       const notice = await noticeAt('tool.execute.after', sessionID, directory, {})
-      if (notice !== undefined) output.output += '\\n\\n' + notice
+      if (notice === undefined) return
+      if (typeof output.output === 'string') output.output += '\\n\\n' + notice
+      // The result of an MCP tool.
+      else if (Array.isArray(output.content)) output.content.push({ type: 'text', text: notice })
     },
   }
 }
