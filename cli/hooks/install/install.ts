@@ -10,6 +10,7 @@ import { claudeLayout } from './claude.ts'
 import { codexLayout } from './codex.ts'
 import { copilotLayout } from './copilot.ts'
 import { type Disk, realDisk } from './disk.ts'
+import { clearDrafts } from './drafts.ts'
 import { geminiLayout } from './gemini.ts'
 import type { Choice, Layout, LayoutOf } from './layout.ts'
 import { opencodeLayout } from './opencode.ts'
@@ -109,6 +110,7 @@ export async function applyInstall(
   }
   await writeRecord(home, intended)
   try {
+    await clearDrafts(draftedPaths(plan, folder), disk)
     await applyOwn(plan.own, folder, plan.made, disk)
     for (const change of [...plan.shared, ...plan.dropped]) await applyChange(change, disk)
     await removeEmpty(made, disk)
@@ -123,6 +125,19 @@ export async function applyInstall(
   await writeRecord(home, done)
   return done
 }
+
+/** Returns every path for which this or an earlier command may have made a draft. */
+export const draftedPaths = (
+  plan: {
+    readonly own: readonly OwnChange[]
+    readonly shared: readonly Change[]
+    readonly dropped?: readonly Change[]
+  },
+  folder: string | undefined,
+): string[] => [
+  ...[...plan.own, ...plan.shared, ...(plan.dropped ?? [])].map(({ path }) => path),
+  ...(folder === undefined ? [] : [folder]),
+]
 
 function ownRecord({ path, change, text, was }: OwnChange, isIntended: boolean): OwnRecord[] {
   if (text !== undefined)

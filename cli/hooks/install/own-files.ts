@@ -6,8 +6,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, sep } from 'node:path'
 import { CommandError } from '../../exit-codes.ts'
 import { type Disk, lookAt } from './disk.ts'
+import { clearDrafts, draftOf } from './drafts.ts'
 import { type OwnRecord, sha256 } from './record.ts'
-import { draftOf, realPathOf } from './shared-file.ts'
+import { realPathOf } from './shared-file.ts'
 
 export interface OwnFile {
   readonly path: string
@@ -80,9 +81,6 @@ export async function missingFolders(paths: readonly string[]): Promise<string[]
   return [...missing].sort((one, other) => one.length - other.length)
 }
 
-/** Name of a new folder until all of its files are written. */
-export const folderDraftOf = draftOf
-
 /**
  * Makes the changes. If `folder` does not exist, it appears at once with all of its files: a harness that
  * starts meanwhile never sees a part of it.
@@ -94,8 +92,7 @@ export async function applyOwn(
   disk: Disk,
 ): Promise<void> {
   const isNew = folder !== undefined && made.includes(folder)
-  const draft = folder === undefined ? '' : folderDraftOf(folder)
-  if (folder !== undefined) await clear(draft, disk)
+  const draft = folder === undefined ? '' : draftOf(folder)
   const placed = (path: string): string =>
     isNew && isIn(path, folder) ? draft + path.slice(folder.length) : path
   try {
@@ -110,7 +107,7 @@ export async function applyOwn(
     if (!isNew) return
     await disk.rename(draft, folder)
   } catch (error) {
-    if (isNew) await clear(draft, disk).catch(() => {})
+    if (isNew) await clearDrafts([folder], disk).catch(() => {})
     throw error
   }
   await disk.syncFolder(dirname(folder))
@@ -120,7 +117,6 @@ const isIn = (path: string, folder: string): boolean => path === folder || path.
 
 async function replace(path: string, text: string, disk: Disk): Promise<void> {
   const draft = draftOf(path)
-  await clear(draft, disk)
   try {
     await disk.createFile(draft, Buffer.from(text))
     await disk.rename(draft, path)
@@ -129,15 +125,6 @@ async function replace(path: string, text: string, disk: Disk): Promise<void> {
     throw error
   }
   await disk.syncFolder(dirname(path))
-}
-
-/** Removes the draft of a command that was killed. */
-export async function clear(draft: string, disk: Disk): Promise<void> {
-  const status = await lookAt(draft)
-  if (status === undefined) return
-  if (!status.isDirectory()) return disk.removeFile(draft)
-  for (const name of await readdir(draft)) await clear(`${draft}${sep}${name}`, disk)
-  await disk.removeFolder(draft)
 }
 
 /** Removes those folders that are empty, innermost first. Returns the ones that stay. */

@@ -9,6 +9,7 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { CommandError } from '../../exit-codes.ts'
 import { type Attributes, type Disk, lookAt } from './disk.ts'
+import { draftOf } from './drafts.ts'
 import { type Entry, MisfitError, withEntry, withoutEntry } from './entries.ts'
 import { insertIntoJson, removeFromJson } from './json-edit.ts'
 import { type SharedRecord, sha256 } from './record.ts'
@@ -72,15 +73,11 @@ export async function planRemoval(recorded: SharedRecord, inside: readonly strin
 export const isChange = ({ before, after }: Change): boolean =>
   before === undefined || after === undefined ? before !== after : !before.equals(after)
 
-/** Name of the new file until it replaces the old one. Only one command writes at a time. */
-export const draftOf = (path: string): string => join(dirname(path), `.${basename(path)}.agent-bridge.tmp`)
-
 /** Replaces the file. @throws CommandError `conflict` if another program changed it since the plan */
 export async function applyChange(change: Change, disk: Disk): Promise<void> {
   if (!isChange(change)) return
   const { path, before, after, attributes } = change
   const draft = draftOf(path)
-  if ((await lookAt(draft)) !== undefined) await disk.removeFile(draft)
   if (after !== undefined) {
     try {
       await disk.createFile(draft, after, attributes)

@@ -3,12 +3,12 @@
  *
  * All changes are planned first. If one file cannot be told apart from our entries, nothing is written.
  */
-import { dirname } from 'node:path'
-import { type Disk, lookAt, realDisk } from './disk.ts'
-import { failed, type Step } from './install.ts'
-import { clear, folderDraftOf, type OwnChange, planOwnRemoval, removeEmpty } from './own-files.ts'
+import { type Disk, realDisk } from './disk.ts'
+import { clearDrafts } from './drafts.ts'
+import { draftedPaths, failed, type Step } from './install.ts'
+import { type OwnChange, planOwnRemoval, removeEmpty } from './own-files.ts'
 import { type Installation, removeRecord } from './record.ts'
-import { applyChange, draftOf, isChange, planRemoval, type Removal } from './shared-file.ts'
+import { applyChange, isChange, planRemoval, type Removal } from './shared-file.ts'
 
 export interface UninstallPlan {
   readonly own: readonly OwnChange[]
@@ -49,22 +49,13 @@ export async function applyUninstall(
   }: { folder?: string | undefined; aftermath?: readonly string[]; disk?: Disk },
 ): Promise<string[]> {
   try {
+    await clearDrafts(draftedPaths(plan, folder), disk)
     for (const change of plan.shared) await applyChange(change, disk)
     for (const { path, change } of plan.own) if (change === 'remove') await disk.removeFile(path)
-    await clearDrafts(recorded, folder, disk)
     const kept = await removeEmpty([...recorded.made, ...aftermath], disk)
     await removeRecord(home, recorded.harness)
     return kept
   } catch (cause) {
     throw failed(cause)
-  }
-}
-
-/** Removes the drafts of a killed command. */
-async function clearDrafts(recorded: Installation, folder: string | undefined, disk: Disk): Promise<void> {
-  const paths = [...recorded.files, ...recorded.shared].map(({ path }) => path)
-  const drafts = [...paths.map(draftOf), ...(folder === undefined ? [] : [folderDraftOf(folder)])]
-  for (const draft of drafts) {
-    if ((await lookAt(dirname(draft))) !== undefined) await clear(draft, disk)
   }
 }
