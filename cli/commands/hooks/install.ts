@@ -12,6 +12,7 @@ export function hooksInstallCommand(context: CliContext, run = hooksInstall): Co
     .argument('<harness>', harnessNames.join(', '), oneOf(harnessNames))
     .option('--project', 'use the profile for sessions in the current folder only')
     .option('--dry-run', 'print the changes without making them')
+    .option('--trust', "Codex only: trust these hooks and no others, as you can do in Codex's /hooks")
     .option('--no-mcp', 'do not register the MCP server')
     .option(
       '--allow <what>',

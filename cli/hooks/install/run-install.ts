@@ -2,20 +2,23 @@
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { CliContext } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
 import { profilePaths, readProfile } from '../../profile/profile.ts'
-import type { HarnessName } from '../harnesses.ts'
-import { applyInstall, type Facts, insideOf, layoutOf, planInstall } from './install.ts'
+import { type HarnessName, harnesses } from '../harnesses.ts'
+import { planKeepingTrust, planTrust } from './codex-trust-plan.ts'
+import { applyInstall, type Facts, insideOf, layoutOf } from './install.ts'
 import type { Choice } from './layout.ts'
 import { machineOf } from './machine.ts'
 import type { Machine } from './places.ts'
 import { alone, type Installation, readRecord } from './record.ts'
 import { printSteps } from './steps.ts'
-import { findProgram, remarkOn, requireVersion } from './versions.ts'
+import { type FoundProgram, findProgram, remarkOn, requireVersion } from './versions.ts'
 
 export interface HooksInstallOptions {
   readonly profile?: string
   readonly project?: true
   readonly dryRun?: true
+  readonly trust?: true
   /** False: no MCP server. */
   readonly mcp: boolean
   readonly allow: 'read' | 'none'
@@ -26,43 +29,56 @@ export async function runInstall(
   harness: HarnessName,
   options: HooksInstallOptions,
 ): Promise<void> {
+  const { title } = harnesses[harness]
+  if (options.trust === true && harness !== 'codex')
+    throw new CommandError('usage', `--trust is for codex: ${title} asks no trust for hooks`)
   const machine = machineOf(context)
   const found = await findProgram(harness, machine)
   requireVersion(harness, found?.version)
-  const notes = [
-    ...(found === undefined
-      ? [`no ${harness} was found in PATH, so its version could not be checked`]
-      : [remarkOn(harness, found.version)]),
-  ].filter((note) => note !== undefined)
-  if (options.dryRun === true) return installing(context, harness, options, { machine, notes })
-  await alone(context.home, () => installing(context, harness, options, { machine, notes }))
+  if (options.trust === true && found === undefined)
+    throw new CommandError('not_found', 'no codex in PATH, which --trust has to ask', {
+      hint: 'install without --trust, then open /hooks in Codex',
+    })
+  const install = () => installing(context, harness, options, { machine, found })
+  if (options.dryRun === true) return install()
+  await alone(context.home, install)
 }
 
 async function installing(
   context: CliContext,
   harness: HarnessName,
   options: HooksInstallOptions,
-  { machine, notes }: { machine: Machine; notes: readonly string[] },
+  { machine, found }: { machine: Machine; found: FoundProgram | undefined },
 ): Promise<void> {
-  const recorded = await readRecord(context.home, harness)
+  const { home } = context
+  const recorded = await readRecord(home, harness)
   const facts = await factsOf(context, harness, options, { machine, recorded })
   const layout = layoutOf(harness, machine, choiceOf(facts))
   const inside = insideOf(harness, machine)
-  const plan = await planInstall(layout, recorded, inside)
-  if (options.dryRun !== true)
-    await applyInstall(context.home, plan, recorded, { facts, folder: layout.folder })
-  const used = options.project === true ? facts.folders[await here()] : facts.profile
-  const remarks = [...notes, ...(await missingIdentity(context, used ?? 'default'))]
-  printSteps(context, {
-    harness,
-    action: 'install',
-    dryRun: options.dryRun === true,
-    steps: plan.steps,
-    profile: facts.profile,
-    folders: facts.folders,
-    notes: remarks,
-    byHand: layout.byHand,
-  })
+  const { plan, trust } = await planKeepingTrust(layout, recorded, inside)
+  const steps = [...plan.steps]
+  const notes = [...remarksOn(harness, found), ...(await missingIdentity(context, facts, options))]
+  let isTrusted = trust.length > 0
+  if (options.dryRun !== true) {
+    const { folder } = layout
+    const installed = await applyInstall(home, plan, recorded, { facts, folder })
+    if (options.trust === true && found !== undefined) {
+      const trusting = await planTrust(layout, { codex: found.path, machine, installed, inside, trust })
+      await applyInstall(home, trusting, installed, { facts, folder })
+      isTrusted = true
+      notes.push('Codex trusts the hooks of agent-bridge, and no others by this command')
+    }
+  }
+  const { profile, folders } = facts
+  const byHand = isTrusted ? [] : layout.byHand
+  const dryRun = options.dryRun === true
+  printSteps(context, { harness, action: 'install', dryRun, steps, profile, folders, notes, byHand })
+}
+
+function remarksOn(harness: HarnessName, found: FoundProgram | undefined): string[] {
+  if (found === undefined) return [`no ${harness} was found in PATH, so its version could not be checked`]
+  const remark = remarkOn(harness, found.version)
+  return remark === undefined ? [] : [remark]
 }
 
 const here = () => realpath(resolve('.'))
@@ -97,8 +113,13 @@ async function factsOf(
   }
 }
 
-async function missingIdentity({ home }: CliContext, profile: string): Promise<string[]> {
-  const found = await readProfile(profilePaths(home, profile)).catch(() => undefined)
+async function missingIdentity(
+  { home }: CliContext,
+  { folders, profile }: Facts,
+  { project }: HooksInstallOptions,
+): Promise<string[]> {
+  const used = (project === true ? folders[await here()] : profile) ?? 'default'
+  const found = await readProfile(profilePaths(home, used)).catch(() => undefined)
   if (found !== undefined) return []
-  return [`the profile ${profile} has no identity yet: bridge enroll --url URL creates one`]
+  return [`the profile ${used} has no identity yet: bridge enroll --url URL creates one`]
 }
