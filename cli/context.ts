@@ -34,6 +34,8 @@ export interface Surroundings {
   readonly interruption: AbortController
   /** Replaces the fetch function for clients of the node, to share its connections. */
   readonly fetch?: () => Promise<Fetch>
+  /** Rewrites our own hints first, for a surface other than a shell. */
+  readonly spell?: (text: string) => string
 }
 
 export interface CliContext {
@@ -85,7 +87,7 @@ export function createContext(surroundings: Surroundings): CliContext {
   // A pending read of standard input does not watch the signal, so the stream itself is destroyed.
   interruption.signal.addEventListener('abort', () => streams.stdin.destroy(), { once: true })
   const typed = (text: string) =>
-    asTyped(text, {
+    asTyped(surroundings.spell?.(text) ?? text, {
       profile: settings.profile === 'default' ? undefined : settings.profile,
       data: settings.data,
       byNpx: environment.npm_command === 'exec' && environment.npm_lifecycle_event === 'npx',

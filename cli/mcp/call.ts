@@ -40,10 +40,12 @@ export async function callTool(parent: CliContext, call: ToolCall): Promise<Tool
   try {
     await tool.run(context, given)
     const from = typeof given.line === 'number' ? given.line : 1
-    return result(page(printed.text.trimEnd(), from, 'the same call'))
+    return result(
+      page(printed.text.trimEnd(), { from, again: (next) => `the same call with "line": ${next}` }),
+    )
   } catch (error) {
     const text = reportText(await reportOf(error, context), context)
-    return { ...result(page(`${text}\n${printed.text}`.trimEnd(), 1, 'no call')), isError: true }
+    return { ...result(page(`${text}\n${printed.text}`.trimEnd())), isError: true }
   } finally {
     end.removeEventListener('abort', abort)
   }
@@ -86,6 +88,7 @@ function contextOf(
     homeDirectory: home,
     interruption,
     fetch: () => parent.fetch(),
+    spell: asTool,
   })
   const takes = { words: '', options: [], arguments: tool.names }
   context.configure({ profile: settings.profile }, { onlyPrints: false, takes })
@@ -107,7 +110,7 @@ function reportText({ exit, message = '', hint }: ExitReport, { keptIds, typed }
   const words = kept === undefined ? hint : keptWords
   const lines = [
     `${exit} (exit code ${exitCodes[exit]}): ${oneLine(asTool(message))}`,
-    ...(words === undefined ? [] : [`hint: ${oneLine(typed(asTool(words)))}`]),
+    ...(words === undefined ? [] : [`hint: ${oneLine(typed(words))}`]),
   ]
   return lines.map(neutralize).join('\n')
 }

@@ -9,32 +9,38 @@ import { messageText, type Reader } from '../messages/message-text.ts'
 import { wrong } from './arguments.ts'
 
 export const resultBytes = 16 * 1024
-/** For the text itself. The rest is for the envelope and the note. */
-const room = resultBytes - 1536
+/** For the text of a result and the note on the rest. The remainder is for the envelope. */
+const room = resultBytes - 1024
+/** For messages, which get one more note. */
+const messagesRoom = room - 512
+const noteRoom = 256
 const lineCharacters = 2000
 
 /** Bytes of the text within a JSON document. */
 const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
 
-/**
- * Returns as many lines as fit, beginning with line `from`, and a note on the rest. `again` names the call that
- * reads on.
- *
- * @throws CommandError if there is no line `from`
- */
-export function page(text: string, from: number, again: string): string {
+export interface PageOptions {
+  /** The first line, counted from 1. */
+  readonly from?: number
+  /** Names the call that reads on at line `next`. */
+  readonly again?: (next: number) => string
+  readonly most?: number
+}
+
+/** Returns as many lines as fit, and a note on the rest. @throws CommandError if there is no line `from` */
+export function page(text: string, { from = 1, again, most = room }: PageOptions = {}): string {
   const lines = text.split('\n').flatMap(wrapped)
   if (from > lines.length) throw wrong('line', `must be at most ${lines.length}, the length of this text`)
   let used = 0
   let end = from - 1
   for (let line = lines[end]; line !== undefined; line = lines[end]) {
     used += bytesOf(line) + 2
-    if (used > room) break
+    if (used > most - noteRoom) break
     end += 1
   }
   const shown = lines.slice(from - 1, end).join('\n')
   if (from === 1 && end === lines.length) return shown
-  const next = end < lines.length ? `; ${again} with "line": ${end + 1} reads on` : ''
+  const next = end < lines.length && again !== undefined ? `; ${again(end + 1)} reads on` : ''
   return `${shown}\n[lines ${from} to ${end} of ${lines.length}${next}]`
 }
 
@@ -66,9 +72,11 @@ export function fitting(messages: readonly Message[], reader: Reader): { text: s
   for (const message of messages) {
     const text = messageText(message, reader)
     used += bytesOf(text) + 4
-    if (used > room && shown.length === 0)
-      return { text: page(text, 1, `history with "message_id": "${message.id}"`), count: 1 }
-    if (used > room) break
+    if (used > messagesRoom - noteRoom && shown.length === 0) {
+      const again = (next: number) => `history with "message_id": "${message.id}", "line": ${next}`
+      return { text: page(text, { again, most: messagesRoom }), count: 1 }
+    }
+    if (used > messagesRoom - noteRoom) break
     shown.push(text)
   }
   return { text: shown.join('\n\n'), count: shown.length }

@@ -48,6 +48,11 @@ class Unread {
 
   constructor(context: CliContext) {
     this.#context = context
+    context.signal.addEventListener('abort', () => this.#resume(), { once: true })
+  }
+
+  #resume(): void {
+    for (const resume of this.#waiting.splice(0)) resume()
   }
 
   write(text: string): void {
@@ -55,7 +60,7 @@ class Unread {
     this.#bytes += bytes
     void this.#context.io.handOver(text).then(() => {
       this.#bytes -= bytes
-      for (const resume of this.#waiting.splice(0)) resume()
+      this.#resume()
     })
   }
 
@@ -63,10 +68,7 @@ class Unread {
   async below(bytes: number): Promise<void> {
     const { signal } = this.#context
     while (this.#bytes >= bytes && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve)
-        signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
   }
 }

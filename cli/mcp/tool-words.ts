@@ -1,6 +1,7 @@
 /** Rewrites hints that name commands and options, so that they name tools and arguments. */
 
 const rewritten: readonly (readonly [RegExp, string])[] = [
+  [/^to resume: bridge transfer .*$/, 'repeat the call to resume'],
   [/\bbridge (inbox|send|reply|ack|history|peers)\b/g, 'the tool $1'],
   [/\bbridge status\b/g, 'the tool history'],
   [/\bbridge whoami\b/g, 'the tool peers'],
@@ -9,9 +10,15 @@ const rewritten: readonly (readonly [RegExp, string])[] = [
   [/<([a-z_]+)>/g, '"$1"'],
 ]
 
+/** Arguments whose name differs from that of the option. */
+const renamed: Readonly<Record<string, string>> = { key: 'idempotency_key', 'expects-reply-by': 'reply_by' }
+
 /** A hint that still names a command is for a person at a terminal, and keeps its options. */
 export function asTool(text: string): string {
   const words = rewritten.reduce((whole, [command, tool]) => whole.replace(command, tool), text)
   if (/\bbridge [a-z]/.test(words)) return words
-  return words.replace(/--([a-z]+(?:-[a-z]+)*)/g, (_, option: string) => `"${option.replaceAll('-', '_')}"`)
+  return words.replace(
+    /--([a-z]+(?:-[a-z]+)*)/g,
+    (_, option: string) => `"${renamed[option] ?? option.replaceAll('-', '_')}"`,
+  )
 }

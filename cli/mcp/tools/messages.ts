@@ -144,7 +144,7 @@ async function showMessage(context: CliContext, messageId: string): Promise<void
   const agent = await context.agent()
   const message = await agent.bridge.messages.get(messageId, { signal: context.signal })
   const reader = await readerOf(agent, [message])
-  context.output.result(message, `${deliveryWords(message, reader.now)}\n${messageText(message, reader)}`)
+  context.output.result(message, `${messageText(message, reader)}\n\n${deliveryWords(message, reader.now)}`)
 }
 
 async function showHistory(
