@@ -48,6 +48,7 @@ export async function runHook(context: HookContext, words: readonly string[]): P
     if (!concernsUs(context, harness, input)) return 0
     if (moment === 'permission') return answerPermission(context, input)
     const session = openSession(context, harness, event, input, profile)
+    if (session === undefined) return 0
     if (!isProfileName(session.profile))
       throw new HookFailure('invalid_profile', 'the profile name is not valid')
     requireProfileFolder(session)

@@ -16,17 +16,14 @@ export interface HookSession {
   readonly places: Places
 }
 
-/**
- * Finds the profile: the given one (`--profile` or BRIDGE_PROFILE), else the one with which the session began,
- * else that of its folder, of the installation, or `default`.
- */
+/** Opens the session, or returns undefined if it has no profile; see install-record.ts. */
 export function openSession(
   context: HookContext,
   harness: HarnessName,
   event: string,
   input: HookInput,
   given: string | undefined,
-): HookSession {
+): HookSession | undefined {
   const { environment, home, workingDirectory } = context
   const name = sessionName(harness, input.sessionId)
   const folder = environment.CLAUDE_PROJECT_DIR || input.folder || workingDirectory
@@ -34,9 +31,14 @@ export function openSession(
     given ??
     (environment.BRIDGE_PROFILE || undefined) ??
     boundProfile(home, name) ??
-    chosenProfile(readObject(installRecordPath(home, harness)), folder) ??
-    'default'
+    installedProfile(home, harness, folder)
+  if (profile === null) return undefined
   return { harness, event, input, name, profile, places: placesOf(home, profile) }
+}
+
+function installedProfile(home: string, harness: string, folder: string): string | null {
+  const record = readObject(installRecordPath(home, harness))
+  return record === undefined ? 'default' : chosenProfile(record, folder)
 }
 
 export const sessionName = (harness: string, id: string): string => `${harness}-${id}`
