@@ -8,6 +8,7 @@
 import type { Bridge, Message } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { noteRead } from '../hooks/read-mark.ts'
 import { messageText } from '../messages/message-text.ts'
 import { readerOf } from '../messages/opened-bodies.ts'
 
@@ -37,6 +38,7 @@ export async function inbox(context: CliContext, { limit }: InboxOptions): Promi
   const text = found.messages.map((message) => messageText(message, reader)).join('\n\n')
   if (output.json || found.messages.length > 0) output.result(found, text)
   output.next(countText(found))
+  noteRead(context)
 }
 
 interface Found {

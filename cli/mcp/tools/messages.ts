@@ -8,6 +8,7 @@ import { status } from '../../commands/status.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { failureReport } from '../../failures/failure-report.ts'
+import { noteRead } from '../../hooks/read-mark.ts'
 import { messageText } from '../../messages/message-text.ts'
 import { readerOf } from '../../messages/opened-bodies.ts'
 import { idempotencyKey, replyBy } from '../../messages/sending.ts'
@@ -62,6 +63,7 @@ export const inbox = tool({
     const agent = await context.agent()
     const page = await agent.bridge.inbox.list({ ...given({ after }), limit, signal: context.signal })
     const { messages, waiting } = page
+    noteRead(context)
     const { text: shown, count } = fitting(messages, await readerOf(agent, messages))
     if (count === 0) return context.output.note(nothingWords(after, waiting))
     context.output.result(page, shown)
