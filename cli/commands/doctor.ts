@@ -12,6 +12,7 @@ import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { failureReport } from '../failures/failure-report.ts'
 import { type Finding, ok, report, warning } from '../failures/findings.ts'
+import { hookFindings } from '../hooks/findings.ts'
 import { clientOptions } from '../owner/client.ts'
 import { takeLock } from '../profile/lock.ts'
 import { profilePaths, requireProfile } from '../profile/profile.ts'
@@ -44,6 +45,7 @@ export async function doctor(context: CliContext): Promise<void> {
     if (answers && hasKey === true) await identity(context, paths, findings)
     findings.push(await outbox(paths))
   }
+  findings.push(...hookFindings(context.home, context.settings.profile, context.clock()))
   report(context, findings)
 }
 

@@ -281,3 +281,25 @@ describe('bridge server doctor', () => {
 function canMount(): boolean {
   return process.getuid?.() === 0 && spawnSync('unshare', ['-m', 'true']).status === 0
 }
+
+test('failed hooks are reported for a day, with the last one and the log', async () => {
+  const log = desk.path('cleo', 'hooks.jsonl')
+  onTestFinished(() => rmSync(log, { force: true }))
+  expect(found(await doctor(), 'hooks')).toEqual([])
+  const line = { at: new Date().toISOString(), harness: 'claude', event: 'Stop', ms: 40 }
+  const failure = { ...line, outcome: 'unreachable', failed: true, message: 'no connection' }
+  const yesterday = { ...failure, at: new Date(Date.now() - 86_500_000).toISOString() }
+  const write = (...lines: object[]) =>
+    writeFileSync(log, lines.map((each) => `${JSON.stringify(each)}\n`).join(''))
+  write(yesterday, { ...line, outcome: 'noticed', failed: false })
+  expect(found(await doctor(), 'hooks')).toMatchObject([{ state: 'ok', text: 'no failure within 24 hours' }])
+  write(failure, failure, { ...line, outcome: 'too_many_wakes', failed: false })
+  expect(found(await doctor(), 'hooks')).toMatchObject([
+    {
+      state: 'warning',
+      text: '2 hooks failed within 24 hours, the last was claude Stop: unreachable, no connection',
+      remedy: `${log} has each failure`,
+    },
+    { state: 'warning', text: 'a session was woken 20 times within an hour and then left alone' },
+  ])
+})
