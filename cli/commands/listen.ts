@@ -60,15 +60,24 @@ export async function listen(context: CliContext, options: ListenOptions): Promi
   const lock = await takeLock(agent.paths.lock)
   if (lock === undefined) {
     if (options.ensure === true) return
-    throw new CommandError(
-      'already_listening',
-      `the profile ${context.settings.profile} is already listening`,
-      {
-        hint: '--ensure turns this into exit 0',
-      },
-    )
+    throw await alreadyListening(context)
   }
   await listenLocked(context, agent, options, lock)
+}
+
+async function alreadyListening({ home, settings }: CliContext): Promise<CommandError> {
+  const [{ placesOf }, { runningWaiter }] = await Promise.all([
+    import('../hooks/places.ts'),
+    import('../hooks/waiter-record.ts'),
+  ])
+  const text = `the profile ${settings.profile} is already listening`
+  if (runningWaiter(placesOf(home, settings.profile)) !== undefined) {
+    const hint = 'bridge inbox shows the messages'
+    return new CommandError('already_listening', `${text}: this session is told of mail by its hooks`, {
+      hint,
+    })
+  }
+  return new CommandError('already_listening', text, { hint: '--ensure turns this into exit 0' })
 }
 
 async function listenLocked(

@@ -1,10 +1,10 @@
 /** The hook at the end of a session: ends the waiter and gives the profile up. Harnesses allow it about 1 s. */
 import { setTimeout as timer } from 'node:timers/promises'
-import { readObject, removeFile } from './files.ts'
+import { removeFile } from './files.ts'
 import { isAlive } from './harness-process.ts'
 import { letGo } from './holder.ts'
 import type { HookParts } from './parts.ts'
-import type { WaiterRecord } from './waiter.ts'
+import { runningWaiter } from './waiter-record.ts'
 
 const patienceMs = 700
 const stepMs = 20
@@ -13,8 +13,8 @@ export async function endSession({ session }: HookParts): Promise<void> {
   const { places, name } = session
   removeFile(places.turn(name))
   if (!letGo(places, name)) return
-  const { process: waiter } = (readObject(places.waiter) ?? {}) as Partial<WaiterRecord>
-  if (waiter === undefined || !isAlive(waiter)) return
+  const waiter = runningWaiter(places)?.process
+  if (waiter === undefined) return
   process.kill(waiter.pid, 'SIGTERM')
   // The next session of the process starts a waiter at once, which needs the lock.
   for (let waitedMs = 0; waitedMs < patienceMs && isAlive(waiter); waitedMs += stepMs) await timer(stepMs)

@@ -3,12 +3,11 @@
  * waiter keeps, at most once in 10 seconds.
  */
 import { readObject, touch, touchedAt } from './files.ts'
-import { isAlive } from './harness-process.ts'
 import { tell } from './ledger-file.ts'
 import { notice } from './notice.ts'
 import type { HookParts } from './parts.ts'
 import { parseUnread } from './unread.ts'
-import type { WaiterRecord } from './waiter.ts'
+import { runningWaiter } from './waiter-record.ts'
 
 const pauseMs = 10_000
 
@@ -22,9 +21,8 @@ export async function tellBetweenTools({ context, session, say, note }: HookPart
   if (unread === undefined || unread.total === 0 || stored?.session !== name) return
   const looked = touchedAt(places.looked(name))
   if (looked !== undefined && now.getTime() >= looked && now.getTime() - looked < pauseMs) return
-  const waiter = readObject(places.waiter) as Partial<WaiterRecord> | undefined
-  // A waiter that was killed leaves its file behind, and the messages may be acknowledged meanwhile.
-  if (waiter?.process === undefined || !isAlive(waiter.process)) return
+  // The file of a waiter that was killed may name messages that are acknowledged meanwhile.
+  if (runningWaiter(places) === undefined) return
   touch(places.looked(name), now)
   const print = () => say(notice(unread))
   const { outcome } = await tell(places, name, { unread, nowMs: now.getTime(), when: 'due', print })

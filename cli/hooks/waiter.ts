@@ -22,14 +22,7 @@ import { tell } from './ledger-file.ts'
 import { openHookAgent } from './node.ts'
 import type { HookSession } from './session.ts'
 import { readUnread, type Unread } from './unread.ts'
-
-/** Contents of `waiter.json`. */
-export interface WaiterRecord {
-  readonly harness: string
-  readonly session: string
-  readonly process: HarnessProcess
-  readonly since: string
-}
+import type { WaiterRecord } from './waiter-record.ts'
 
 export interface WaiterOptions {
   readonly harness: HarnessProcess

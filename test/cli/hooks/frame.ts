@@ -1,10 +1,14 @@
 /** Hooks in this process: the input of a harness in, standard output, standard error and exit code out. */
 import { randomBytes } from 'node:crypto'
 import type { HookContext } from '../../../cli/hooks/context.ts'
+import { processOf } from '../../../cli/hooks/harness-process.ts'
 import { type LogLine, readLog } from '../../../cli/hooks/hook-log.ts'
+import { parseInput } from '../../../cli/hooks/input.ts'
 import type { HookExit } from '../../../cli/hooks/parts.ts'
 import { homeLog, type Places, placesOf } from '../../../cli/hooks/places.ts'
 import { runHook } from '../../../cli/hooks/run.ts'
+import { openSession } from '../../../cli/hooks/session.ts'
+import { type WaiterEnd, type WaiterOptions, wait } from '../../../cli/hooks/waiter.ts'
 
 export interface HookRun {
   readonly exit: HookExit
@@ -64,7 +68,33 @@ export class HookFrame {
         ...fields,
       }),
     } = options
-    const context: HookContext = {
+    const context = this.#context(options, written, stdin)
+    const exit = await runHook(context, [harness, event])
+    return { exit, ...written }
+  }
+
+  /** Runs a waiter of Claude Code without its process; wakes are written nowhere. */
+  async wait({
+    signal,
+    ...options
+  }: Partial<WaiterOptions> & { readonly signal?: AbortSignal } = {}): Promise<WaiterEnd> {
+    const text = JSON.stringify({ session_id: this.sessionId, cwd: '/srv/demo' })
+    const context = this.#context(signal === undefined ? {} : { signal }, { stdout: '', stderr: '' }, text)
+    const session = openSession(context, 'claude', 'wait', parseInput('claude', text), this.profile)
+    if (session === undefined) throw new Error('the session has no profile')
+    return wait(context, session, {
+      harness: processOf(this.parent),
+      own: processOf(process.pid),
+      isStart: false,
+      wake: () => {},
+      endsWithWake: true,
+      log: () => {},
+      ...options,
+    })
+  }
+
+  #context(options: HookOptions, written: { stdout: string; stderr: string }, stdin: string): HookContext {
+    return {
       environment: {
         CLAUDE_CODE_ENTRYPOINT: 'cli',
         CLAUDE_PID: String(this.parent),
@@ -88,8 +118,6 @@ export class HookFrame {
         written.stderr += text
       },
     }
-    const exit = await runHook(context, [harness, event])
-    return { exit, ...written }
   }
 }
 
