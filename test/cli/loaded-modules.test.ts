@@ -73,3 +73,18 @@ test('only a command that stores new values loads conf', async () => {
   // Only a command that stays open loads the package for sockets.
   expect(await loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
 })
+
+test('a hook between tools loads no command and no client, and one that asks the node loads the client', async () => {
+  const hook = async (event: string) => {
+    const environment = {
+      NODE_OPTIONS: `--import=${recorder}`,
+      BRIDGE_PROFILE: 'cleo',
+      CLAUDE_CODE_ENTRYPOINT: 'cli',
+    }
+    const stdin = JSON.stringify({ session_id: 's1', cwd: '/' })
+    const { stderr } = await home.run(['hooks', 'run', 'claude', event], { environment, stdin })
+    return JSON.parse(/^loaded (.*)$/m.exec(stderr)?.[1] ?? 'null')
+  }
+  expect(await hook('PostToolUse')).toEqual(['bridge.cjs', 'hooks.cjs'])
+  expect(await hook('UserPromptSubmit')).toEqual(['bridge.cjs', 'client.cjs', 'hooks.cjs'])
+})
