@@ -17,20 +17,22 @@ import type { Tool } from './tool.ts'
 import { asTool } from './tool-words.ts'
 
 /** Below the time limits of harnesses, of which 60 seconds is the shortest. Files take as long as they need. */
-const patienceMs = 50_000
+const usualPatienceMs = 50_000
 
 export interface ToolCall {
   readonly tool: Tool
   readonly given: Params
   /** Aborted if the client cancels the call. */
   readonly cancelled: AbortSignal
+  /** Time limit in milliseconds, 50,000 by default. */
+  readonly patienceMs?: number
 }
 
 /** Runs the tool. A failure is a result with `isError`: the name of its exit code, the reason, and a hint. */
 export async function callTool(parent: CliContext, call: ToolCall): Promise<ToolResult> {
   const printed = new Printed()
   const interruption = new AbortController()
-  const { tool, given, cancelled } = call
+  const { tool, given, cancelled, patienceMs = usualPatienceMs } = call
   const context = contextOf(parent, call, { printed, interruption })
   const isFile = tool.definition.name === 'files'
   const end = isFile ? cancelled : AbortSignal.any([cancelled, AbortSignal.timeout(patienceMs)])
@@ -44,7 +46,7 @@ export async function callTool(parent: CliContext, call: ToolCall): Promise<Tool
       page(printed.text.trimEnd(), { from, again: (next) => `the same call with "line": ${next}` }),
     )
   } catch (error) {
-    const text = reportText(await reportOf(error, context), context)
+    const text = reportText(await reportOf(error, context, patienceMs), context)
     return { ...result(page(`${text}\n${printed.text}`.trimEnd())), isError: true }
   } finally {
     end.removeEventListener('abort', abort)
@@ -95,7 +97,7 @@ function contextOf(
   return context
 }
 
-async function reportOf(error: unknown, context: CliContext): Promise<ExitReport> {
+async function reportOf(error: unknown, context: CliContext, patienceMs: number): Promise<ExitReport> {
   const { code, message } = error as { readonly code?: unknown; readonly message?: string }
   if (context.signal.aborted) {
     return { exit: 'unreachable', message: `the call did not end within ${patienceMs / 1000} seconds` }

@@ -1,10 +1,13 @@
 /** `bridge mcp` while its node is stopped, silent or refuses it, and with clients that do not read. */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { PassThrough, Writable } from 'node:stream'
+import { PassThrough, type Readable, Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createContext } from '../../../cli/context.ts'
+import { callTool } from '../../../cli/mcp/call.ts'
+import { toolsFor } from '../../../cli/mcp/tools.ts'
 import { run } from '../../../cli/run.ts'
 import type { Message } from '../../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -140,6 +143,35 @@ test('the process ends within 500 ms of its standard input, also while the node 
   await cleo.bridge('outbox', 'flush')
 })
 
+const contextWith = (stdin: Readable, stdout: Writable) =>
+  createContext({
+    streams: { stdin, stdout, stderr: new PassThrough() },
+    environment: { BRIDGE_HOME: desk.home },
+    clock: () => new Date(),
+    random: randomBytes,
+    homeDirectory: desk.folder,
+    interruption: new AbortController(),
+  })
+
+test('a call that does not end in time fails, and the outbox keeps its message', async () => {
+  const context = contextWith(new PassThrough(), new PassThrough())
+  context.configure({ profile: 'cleo' })
+  const tool = toolsFor({ folder: desk.folder, home: desk.home }).find(({ names }) => names.includes('to'))
+  if (tool === undefined) throw new Error('there is no tool that sends')
+  await withSilentNode(async () => {
+    const given = { to: 'dan', text: 'late' }
+    const cancelled = new AbortController().signal
+    const late = await callTool(context, { tool, given, cancelled, patienceMs: 100 })
+    expect(late.isError).toBe(true)
+    expect(late.content[0]?.text).toMatch(
+      /^unreachable \(exit code 9\): the call did not end within 0\.1 seconds\nhint: the outbox keeps it as /,
+    )
+  })
+  expect(await kept()).toHaveLength(1)
+  await cleo.bridge('outbox', 'flush')
+  expect((await bodies())?.at(-1)).toBe('late')
+})
+
 test('a client that does not read is not read either', async () => {
   const read: string[] = []
   const held: (() => void)[] = []
@@ -153,17 +185,7 @@ test('a client that does not read is not read either', async () => {
     },
   })
   const stdin = new PassThrough()
-  const ended = run(
-    ['mcp'],
-    createContext({
-      streams: { stdin, stdout, stderr: new PassThrough() },
-      environment: { BRIDGE_HOME: desk.home },
-      clock: () => new Date(),
-      random: (count) => Buffer.alloc(count),
-      homeDirectory: desk.folder,
-      interruption: new AbortController(),
-    }),
-  )
+  const ended = run(['mcp'], contextWith(stdin, stdout))
   const count = 2000
   for (let id = 1; id <= count; id += 1)
     stdin.write(
