@@ -7,6 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { constants, gzipSync } from 'node:zlib'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
@@ -32,9 +33,13 @@ const packages: Readonly<Record<string, string>> = {
   'age-encryption': "export * from 'age-encryption'",
   conf: "module.exports = require('conf').default",
   eventsource: "export * from 'eventsource'",
+  'smol-toml': "export * from 'smol-toml'",
   undici: "module.exports = require('undici')",
   ws: "module.exports = require('ws')",
 }
+
+/** ws works without these two, which are compiled for one machine. */
+const withoutWhich: readonly string[] = ['bufferutil', 'utf-8-validate']
 
 /** `import()` of a package becomes `require` of its file. The name and the plugin's order are those of `boundary`. */
 const packagesInside: Plugin = {
@@ -102,12 +107,15 @@ export async function buildClient(given: ClientBuild): Promise<string> {
 
   function packed(name: string, contents: string): BuildOptions {
     const { plugins: _, entryPoints: __, ...options } = helper
-    // ws works without these two, which are compiled for one machine.
-    const external = ['bufferutil', 'utf-8-validate']
+    const external = [...withoutWhich]
     const stdin = { contents, resolveDir: root, sourcefile: `${name}.js`, loader: 'js' as const }
     return { ...options, minify: true, external, stdin }
   }
 }
+
+/** Whether an import needs no package: a module of Node, a file of the client, or one without which ws works. */
+const isThere = (path: string): boolean =>
+  isBuiltin(path) || path.startsWith('./') || withoutWhich.includes(path)
 
 interface Bundle {
   readonly file: string
@@ -119,6 +127,9 @@ async function bundle(file: string, options: BuildOptions): Promise<Bundle> {
   const { metafile, outputFiles } = await build({ ...options, outfile: file, write: false, metafile: true })
   const [output] = outputFiles ?? []
   if (metafile === undefined || output === undefined) throw new Error(`esbuild made no ${file}`)
+  const imports = Object.values(metafile.outputs).flatMap((each) => each.imports)
+  const missing = imports.find(({ path }) => !isThere(path))
+  if (missing) throw new Error(`${file} imports ${missing.path}: list it in esbuild.client.ts`)
   return { file, bytes: output.contents, metafile }
 }
 

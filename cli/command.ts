@@ -31,8 +31,13 @@ function base(name: string, example: string): Command {
       throw new UsageError(error, made)
     })
     .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', `\nexample:\n  $ ${example}`)
+    .addHelpText(
+      'after',
+      () => `\nexample:\n  $ ${example.replaceAll(/\bbridge (?=[a-z])/g, `${rootOf(made).name()} `)}`,
+    )
 }
+
+const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent))
 
 /** Adds the options that every command has, and the root too. */
 export const withGlobals = (to: Command): Command =>

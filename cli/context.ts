@@ -10,7 +10,7 @@ import { profilesHome } from '../sdk/storage/profile-files.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './failures/field-words.ts'
 import type { Agent } from './profile/agent.ts'
-import { asTyped } from './terminal/as-typed.ts'
+import { asTyped, calledAs } from './terminal/as-typed.ts'
 import { createIo, type Io, type Streams } from './terminal/io.ts'
 import { createOutput, type Output } from './terminal/output.ts'
 
@@ -32,10 +32,15 @@ export interface Surroundings {
   readonly homeDirectory: string
   /** Aborted by SIGINT or SIGTERM, or when the reader of a print-only command closes standard output. */
   readonly interruption: AbortController
-  /** Replaces the fetch function for clients of the node, to share its connections. */
+  /**
+   * Replaces the fetch function for clients of the node, to share its connections. A profile with an authority of its
+   * own has its own connections.
+   */
   readonly fetch?: () => Promise<Fetch>
   /** Rewrites our own hints first, for a surface other than a shell. */
   readonly spell?: (text: string) => string
+  /** How the program was called, if not as `bridge`. */
+  readonly program?: string | undefined
 }
 
 export interface CliContext {
@@ -56,8 +61,11 @@ export interface CliContext {
   readonly keptIds: readonly string[]
   /** Address of the node that the command talks to, once known; for hints. */
   address: string | undefined
-  /** The fetch function for clients of the node; see http-fetch.ts. */
-  fetch(): Promise<Fetch>
+  /**
+   * The fetch function for clients of the node, which trusts `ca` besides the authorities of the process; see
+   * http-fetch.ts.
+   */
+  fetch(ca?: string): Promise<Fetch>
   /**
    * The identity of the profile and its Bridge. @throws CommandError if the profile has no usable identity.
    */
@@ -68,6 +76,8 @@ export interface CliContext {
    * Whether the command only prints. Such a command ends when its reader closes the pipe; see print-only.ts.
    */
   readonly onlyPrints: boolean
+  /** How the program was called, if not as `bridge`. */
+  readonly program: string | undefined
   /** Rewrites the commands in a hint so that they can be pasted; see as-typed.ts. */
   typed(text: string): string
   /** The words, options and arguments of the running command. */
@@ -76,7 +86,7 @@ export interface CliContext {
 }
 
 export function createContext(surroundings: Surroundings): CliContext {
-  const { streams, environment, clock, random, homeDirectory, interruption } = surroundings
+  const { streams, environment, clock, random, homeDirectory, interruption, program } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   let onlyPrints = false
   let takes = nothingTyped
@@ -90,14 +100,16 @@ export function createContext(surroundings: Surroundings): CliContext {
     asTyped(surroundings.spell?.(text) ?? text, {
       profile: settings.profile === 'default' ? undefined : settings.profile,
       data: settings.data,
+      program,
       byNpx: environment.npm_command === 'exec' && environment.npm_lifecycle_event === 'npx',
     })
   const keptIds: string[] = []
-  let fetch: Promise<Fetch> | undefined
+  const fetches = new Map<string | undefined, Promise<Fetch>>()
   let agent: Promise<Agent> | undefined
   const context: CliContext = {
     io,
     output: createOutput(io, settings, typed),
+    program,
     typed,
     clock,
     random,
@@ -108,9 +120,11 @@ export function createContext(surroundings: Surroundings): CliContext {
     signal: interruption.signal,
     keptIds,
     address: undefined,
-    fetch: () => {
-      fetch ??=
-        surroundings.fetch?.() ?? import('./startup/http-fetch.ts').then(({ httpFetch }) => httpFetch())
+    fetch: (ca) => {
+      const shared = ca === undefined ? surroundings.fetch : undefined
+      const made = () => import('./startup/http-fetch.ts').then(({ httpFetch }) => httpFetch({ ca }))
+      const fetch = fetches.get(ca) ?? (shared ?? made)()
+      fetches.set(ca, fetch)
       return fetch
     },
     agent: () => {
@@ -153,6 +167,7 @@ export function processContext(): CliContext {
     // node:crypto is the largest module that a short command would load, so it is loaded on first use.
     random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes),
     homeDirectory: homedir(),
+    program: calledAs(process.argv[1]),
     interruption,
   })
 }

@@ -63,7 +63,9 @@ const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
 
 /** Returns the part of the tree that `argv` needs. Without `argv`, returns the whole tree. */
 export async function program(context: CliContext, argv: readonly string[] = []): Promise<Command> {
-  const root = withGlobals(group('bridge', 'bridge send ben "the build is green"'))
+  const root = withGlobals(
+    group(context.program === undefined ? 'bridge' : 'agent-bridge', 'bridge send ben "the build is green"'),
+  )
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) =>

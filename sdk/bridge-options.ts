@@ -41,6 +41,11 @@ export interface BridgeOptions {
    * unencrypted.
    */
   readonly allowPlainHttp?: boolean | undefined
+  /**
+   * Certificate authority in PEM to trust at the node, besides those of the process. It does not apply to a given
+   * `fetch`, which trusts what it was made with.
+   */
+  readonly ca?: string | undefined
   readonly timeoutMs?: number | undefined
   /** Pauses between attempts. A timer by default. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined

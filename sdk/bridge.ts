@@ -86,7 +86,7 @@ export class Bridge {
     const { identity, clock = () => new Date(), random = randomBytes, client = defaultClient } = options
     const { monotonicMs = () => performance.now() } = options
     const { agentId } = identity
-    const pool = pooledFetch()
+    const pool = pooledFetch(options.ca)
     this.identity = identity
     this.#pool = options.fetch === undefined ? pool : undefined
 
@@ -94,7 +94,7 @@ export class Bridge {
     const store = options.sessions ?? memorySessions(uuidFrom(random))
     const needsChallenge = identity.record.binding === 'device'
     const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
-    const address = parseBaseUrl(options.baseUrl, options)
+    const address = { ...parseBaseUrl(options.baseUrl, options), ca: options.ca }
     const authority = agentAuthority({ identity, keeper, clock, random })
     const transport: Transport = new Transport({
       address,

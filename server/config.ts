@@ -70,6 +70,14 @@ export const settings = [
     meaning: 'file with the private key of tls_cert, in PEM',
   },
   {
+    name: 'tls_ca',
+    env: 'BRIDGE_TLS_CA',
+    kind: 'file',
+    fallback: '',
+    meaning:
+      'file with the certificate authority of this node or its proxy, in PEM, which prompts hand to agents; if empty, a self-signed certificate at the end of tls_cert',
+  },
+  {
     name: 'trusted_proxy',
     env: 'BRIDGE_TRUSTED_PROXY',
     kind: 'text',
@@ -194,6 +202,8 @@ export const settings = [
 export type SettingName = (typeof settings)[number]['name']
 
 export interface Config extends Exposure {
+  /** File with the certificate authority that prompts hand out. */
+  readonly tlsCa: string | undefined
   readonly data: string
   readonly port: number
   readonly stage: string
@@ -254,6 +264,7 @@ export function readConfig(
       tls: tlsFilesOf(value('tls_cert'), value('tls_key')),
       trustedProxies: trustedProxiesOf(value('trusted_proxy')),
     }),
+    tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
     stage: value('stage'),
     logLevel: logLevel(value('log_level')),

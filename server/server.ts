@@ -19,6 +19,7 @@ import { finishReplacement } from './host/backups/replacing.ts'
 import type { Address } from './host/init.ts'
 import { answerHeadersFor } from './http/responses.ts'
 import { useSocket } from './inbox/upgrade.ts'
+import { authorityOf } from './listening/authority.ts'
 import { type Renewal, readCertificate, warnOfExpiry, watchCertificate } from './listening/certificate.ts'
 import { localHost, type TlsFiles, urlOf } from './listening/exposure.ts'
 import { startNoncePurge } from './maintenance/nonces.ts'
@@ -58,6 +59,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const { clock, monotonicMs, processMs, elapsedMs, random } = createClocks(chance)
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
+  // An unusable file ends the start, not the first prompt.
+  authorityOf(config)
   const lock = lockDataFolder(config.data)
   const answerHeaders = answerHeadersFor(config)
   const app = createApp({ logLevel, logTo: chance.logTo, random, answerHeaders, certificate })

@@ -80,10 +80,15 @@ async function files({ home }: CliContext, { folder }: ProfilePaths): Promise<Fi
 
 /** Returns whether the node answers and is the node of this identity. */
 async function node(context: CliContext, profile: ProfileRecord, findings: Finding[]): Promise<boolean> {
-  const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = profile
+  const { base_url: baseUrl, allow_plain_http: allowPlainHttp, ca } = profile
   const found = await tried(context, 'node', findings, async () => {
     const { nodeStatus } = await import('../../sdk/index.ts')
-    return nodeStatus({ ...(await clientOptions(context)), baseUrl, allowPlainHttp })
+    return nodeStatus({
+      ...(await clientOptions(context)),
+      fetch: await context.fetch(ca),
+      baseUrl,
+      allowPlainHttp,
+    })
   })
   if (found === undefined) return false
   if (found.health.server_id !== profile.identity.server_id) {
@@ -96,7 +101,7 @@ async function node(context: CliContext, profile: ProfileRecord, findings: Findi
     })
     return false
   }
-  findings.push(...nodeFindings(baseUrl, found), ...(await expiry(context, baseUrl)))
+  findings.push(...nodeFindings(baseUrl, found), ...(await expiry(context, baseUrl, ca)))
   return true
 }
 
@@ -126,14 +131,19 @@ function nodeFindings(baseUrl: string, { health, readiness }: NodeStatus): Findi
 const dayMs = 86_400_000
 
 /** Checks when the certificate expires. The connection before has shown that it is valid now. */
-async function expiry({ clock, signal }: CliContext, baseUrl: string): Promise<Finding[]> {
+async function expiry(
+  { clock, signal }: CliContext,
+  baseUrl: string,
+  ca: string | undefined,
+): Promise<Finding[]> {
   const { protocol, hostname, port } = new URL(baseUrl)
   if (protocol !== 'https:') return []
   const { connect } = await import('node:tls')
+  const trust = await (await import('../../sdk/program.ts')).trusting(ca)
   const until = await new Promise<string | undefined>((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, '')
     const name = /^[0-9.]+$|:/.test(host) ? {} : { servername: host }
-    const socket = connect({ host, port: Number(port || 443), ...name }, () => {
+    const socket = connect({ host, port: Number(port || 443), ...name, ...trust }, () => {
       resolve(socket.getPeerCertificate().valid_to)
       socket.destroy()
     })

@@ -18,7 +18,9 @@ import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { addressHint } from '../failures/hints.ts'
+import { readAuthority } from '../profile/authority.ts'
 import { deviceOf } from '../profile/device.ts'
+import { enrollmentCodeIn } from '../profile/enrollment-code.ts'
 import { observedFetch, type PendingKey, pendingKey } from '../profile/pending-key.ts'
 import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile/profile.ts'
 import { requireSameAgent, requireSameNode } from '../profile/re-enrolment.ts'
@@ -28,6 +30,7 @@ export interface EnrollOptions {
   readonly device?: true
   readonly replace?: true
   readonly allowPlainHttp?: true
+  readonly ca?: string
 }
 
 export function enrollCommand(context: CliContext, run = enroll): Command {
@@ -38,16 +41,20 @@ export function enrollCommand(context: CliContext, run = enroll): Command {
     .requiredOption('--url <url>', 'the address of the node')
     .option('--device', 'bind the identity to this machine, if the owner requires it')
     .option('--replace', 'discard the identity of another agent in this profile')
+    .option('--ca <file>', 'trust this certificate authority at the node; the profile keeps it')
     .option('--allow-plain-http', 'accept http:// beyond this machine; everything is sent unencrypted')
     .action((options: EnrollOptions) => run(context, options))
 }
 
 export async function enroll(context: CliContext, options: EnrollOptions): Promise<void> {
-  const where = await whereOf(context, options)
-  const code = await readCode(context)
+  const given = options.ca === undefined ? undefined : await readAuthority(options.ca)
+  const address = await whereOf(context, options)
+  const code = enrollmentCodeIn(await pasted(context))
   const code_sha256 = createHash('sha256').update(code).digest('hex')
   const paths = profilePaths(context.home, context.settings.profile)
   const stored = await earlier(paths, options)
+  const ca = given ?? (stored?.base_url === address.base_url ? stored.ca : undefined)
+  const where = { ...address, ...(ca !== undefined && { ca }) }
   if (stored?.code_sha256 === code_sha256) {
     context.output.note('this code has already created this profile')
     await tidyProfile(paths, stored)
@@ -74,6 +81,7 @@ export async function enroll(context: CliContext, options: EnrollOptions): Promi
 interface Where {
   readonly base_url: string
   readonly allow_plain_http: boolean
+  readonly ca?: string | undefined
 }
 
 /** Checks the address before a code is read. @throws LocalError */
@@ -97,7 +105,7 @@ async function claim(context: CliContext, { code, where, device, key }: Claim): 
   const sdk = await import('../../sdk/program.ts')
   const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
   const { pem, isNew, forget } = key
-  const { fetch, mayHaveReached } = observedFetch(await context.fetch())
+  const { fetch, mayHaveReached } = observedFetch(await context.fetch(where.ca))
   const client = { name: 'bridge', version: sdk.version }
   const how = { client, allowPlainHttp, fetch, signal: context.signal }
   try {
@@ -124,19 +132,8 @@ function worded(cause: BridgeError, baseUrl: string): Error {
   })
 }
 
-/**
- * Returns the only line in the form of a code. Pasted text may have blank lines, indentation or the whole
- * prompt. The code is a secret, so no error repeats it.
- */
-async function readCode({ io }: CliContext): Promise<string> {
-  const text = io.isTerminal.stdin ? await io.readSecret('enrolment code: ') : await io.readAll()
-  const codes = text.split('\n').flatMap((line) => /^\s*([A-Za-z0-9_-]{16,128})\s*$/.exec(line)?.[1] ?? [])
-  const [code] = codes
-  if (code !== undefined && codes.length === 1) return code
-  throw new CommandError('usage', 'no enrolment code on standard input', {
-    hint: 'the code is the single line between the CODE marks of the prompt',
-  })
-}
+const pasted = ({ io }: CliContext): Promise<string> =>
+  io.isTerminal.stdin ? io.readSecret('enrolment code: ') : io.readAll()
 
 /** Reads the stored profile. With `--replace`, an unreadable one is treated as absent. */
 async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<ProfileRecord | undefined> {

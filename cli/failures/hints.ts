@@ -52,7 +52,7 @@ function certificateHint(message: string): string {
     return "is this machine's clock right? if it is, the node's operator has to renew the certificate"
   if (reason.includes('ALTNAME'))
     return 'use the name that the certificate was issued for in the address of the node'
-  return 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust'
+  return 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust; bridge enroll --ca keeps one'
 }
 
 const ownerDecides = 'stop here; only the owner can change this'

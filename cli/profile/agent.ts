@@ -29,7 +29,7 @@ export interface AgentSurroundings {
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
   readonly output: Pick<Output, 'note'>
-  fetch(): Promise<Fetch>
+  fetch(ca?: string): Promise<Fetch>
   /** The address of the node, set here for hints. */
   address: string | undefined
 }
@@ -48,13 +48,14 @@ export async function openAgent(context: AgentSurroundings, { onKept }: AgentEve
   const [pem, sdk, fetch] = await Promise.all([
     readKeyFile(paths.key(profile.identity.credential_id)),
     import('../../sdk/program.ts'),
-    context.fetch(),
+    context.fetch(profile.ca),
   ])
   const privateKey = importKey(sdk.importPrivateKey, pem)
   const { server_id, agent } = profile.identity
   const bridge = new sdk.Bridge({
     baseUrl: profile.base_url,
     allowPlainHttp: profile.allow_plain_http,
+    ca: profile.ca,
     identity: new sdk.Identity(profile.identity, { privateKey, device: profile.device ?? undefined }),
     sessions: profileSessions(paths, sdk.blankSession(profile.instance_id), writeJson),
     directory: profileDirectory(paths, sdk.nobodyKnown, writeJson),

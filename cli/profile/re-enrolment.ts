@@ -12,7 +12,7 @@ import { CommandError } from '../exit-codes.ts'
 import { clientOptions } from '../owner/client.ts'
 import { profilePaths, readProfile } from './profile.ts'
 
-type Where = Pick<ProfileRecord, 'base_url' | 'allow_plain_http'>
+type Where = Pick<ProfileRecord, 'base_url' | 'allow_plain_http' | 'ca'>
 
 /**
  * Checks the node before the code is used, since this profile cannot use another node's code. @throws
@@ -24,8 +24,9 @@ export async function requireSameNode(
   where: Where,
 ): Promise<void> {
   const { nodeStatus } = await import('../../sdk/index.ts')
-  const { base_url: baseUrl, allow_plain_http: allowPlainHttp } = where
-  const { health } = await nodeStatus({ ...(await clientOptions(context)), baseUrl, allowPlainHttp })
+  const { base_url: baseUrl, allow_plain_http: allowPlainHttp, ca } = where
+  const options = { ...(await clientOptions(context)), fetch: await context.fetch(ca) }
+  const { health } = await nodeStatus({ ...options, baseUrl, allowPlainHttp })
   if (health.server_id === before.identity.server_id) return
   throw new CommandError(
     'conflict',

@@ -12,13 +12,15 @@ export interface FetchOptions {
   readonly maxAnswerBytes?: number
   /** Certificates in PEM. The server's chain must contain one of them; its host name is then not checked. */
   readonly pinned?: string | undefined
+  /** Certificate authority in PEM to trust besides those of the process. */
+  readonly ca?: string | undefined
 }
 
 /** Returns a fetch that reuses its connections. Idle connections do not keep the process alive. */
-export function httpFetch({ maxAnswerBytes = 64 * 1024 * 1024, pinned }: FetchOptions = {}): Fetch {
+export function httpFetch({ maxAnswerBytes = 64 * 1024 * 1024, pinned, ca }: FetchOptions = {}): Fetch {
   let agents: ReturnType<typeof openAgents> | undefined
   return async (url, init) => {
-    agents ??= openAgents(pinned)
+    agents ??= openAgents(pinned, ca)
     const { request, agent } = await agents(url.startsWith('https:'))
     return exchange({ request, agent, maxAnswerBytes }, url, init)
   }
@@ -26,19 +28,23 @@ export function httpFetch({ maxAnswerBytes = 64 * 1024 * 1024, pinned }: FetchOp
 
 type Request = typeof httpRequest
 
-function openAgents(pinned: string | undefined) {
+function openAgents(pinned: string | undefined, ca: string | undefined) {
   const plain = { request: httpRequest, agent: new HttpAgent({ keepAlive: true }) }
   let secure: Promise<typeof plain> | undefined
   return async (isSecure: boolean) => {
     if (!isSecure) return plain
     // node:https is loaded only for https addresses.
-    secure ??= import('node:https').then(({ Agent, request }) => ({
-      request: request as Request,
-      agent: new Agent({ keepAlive: true, ...(pinned && pinnedTo(pinned)) }),
-    }))
+    secure ??= import('node:https').then(async ({ Agent, request }) => {
+      const trust = pinned === undefined ? await authorities(ca) : pinnedTo(pinned)
+      return { request: request as Request, agent: new Agent({ keepAlive: true, ...trust }) }
+    })
     return secure
   }
 }
+
+/** Loads the SDK only for an authority. */
+const authorities = async (ca: string | undefined) =>
+  ca === undefined ? {} : (await import('../../sdk/program.ts')).trusting(ca)
 
 const pinnedTo = (ca: string) => ({
   ca,

@@ -12,6 +12,18 @@ export interface Spelling {
   readonly profile?: string | undefined
   readonly data?: string | undefined
   readonly byNpx?: boolean | undefined
+  /** How the program was called, if not as `bridge`. */
+  readonly program?: string | undefined
+}
+
+/**
+ * Returns how the program was called, by the path of its first file. `bridge` may be another program of the machine, so
+ * what was called by another name or path names itself so. The launcher that the client package installs starts the
+ * file of its own name.
+ */
+export function calledAs(file = ''): string | undefined {
+  const launcher = /^(.*[\\/]agent-bridge)\.cjs$/.exec(file)?.[1]
+  return launcher ?? (/[\\/]agent-bridge$/.test(file) ? 'agent-bridge' : undefined)
 }
 
 /** Words that group commands. The next word is part of the command's name. */
@@ -49,7 +61,8 @@ export const asTyped = (text: string, spelling: Spelling): string =>
       const path = pathOf(words.split(' '))
       const asksForHelp = text.startsWith(' --help', at + whole.length)
       if (path === undefined || asksForHelp) return whole
-      return `${spelling.byNpx === true ? 'npx ' : ''}${name} ${path}${optionOf(path, spelling)}${words.slice(path.length)}`
+      const called = spelling.program === undefined ? name : shellWord(spelling.program)
+      return `${spelling.byNpx === true ? 'npx ' : ''}${called} ${path}${optionOf(path, spelling)}${words.slice(path.length)}`
     },
   )
 

@@ -27,6 +27,8 @@ export interface EnrollOptions extends CallOptions {
   /** The exact X-Bridge-Device, for a device-bound enrolment. */
   readonly device?: string | undefined
   readonly allowPlainHttp?: boolean | undefined
+  /** Certificate authority in PEM to trust besides those of the process. It does not apply to a given `fetch`. */
+  readonly ca?: string | undefined
   readonly client?: Client | undefined
   readonly fetch?: Fetch | undefined
   readonly random?: ((bytes: number) => Buffer) | undefined
@@ -40,7 +42,7 @@ export interface EnrollOptions extends CallOptions {
  */
 export async function enroll(options: EnrollOptions): Promise<EnrollmentClaimed> {
   const { code, privateKey, device, client = defaultClient } = options
-  const pool = pooledFetch()
+  const pool = pooledFetch(options.ca)
   const transport = new Transport({
     address: parseBaseUrl(options.baseUrl, options),
     authority: { headers: () => ({ ...(device === undefined ? {} : { [headers.device]: device }) }) },

@@ -13,6 +13,7 @@ import type { WebSocket } from 'ws'
 import { streams } from '../contract/agent/streams.ts'
 import { type AuthenticateFrame, closeCodes } from '../contract/events.ts'
 import { failureOf, parseObject, readAnswer, refusalOf } from '../transport/answers.ts'
+import { trusting } from '../transport/authorities.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'
 import type { Streaming } from './signed-stream.ts'
@@ -39,12 +40,14 @@ export const socketStream = (
 async function connect(streaming: Streaming, queue: StreamQueue): Promise<void> {
   const { WebSocket } = await import('ws')
   await streaming.ready({ signal: queue.signal })
+  const trust = await trusting(streaming.ca)
   if (queue.signal.aborted) return
   const socket = new WebSocket(streaming.socketUrl, {
     perMessageDeflate: false,
     followRedirects: false,
     maxPayload: longestFrame,
     headers: { 'user-agent': streaming.userAgent },
+    ...trust,
   })
   queue.useConnection({
     close: () => socket.terminate(),

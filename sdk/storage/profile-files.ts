@@ -28,6 +28,8 @@ import type { SessionStore, StoredSession } from '../agent/session.ts'
 export interface ProfileRecord {
   readonly base_url: string
   readonly allow_plain_http: boolean
+  /** Certificate authority of the node in PEM, if the enrolment named one. */
+  readonly ca?: string | undefined
   /** Identifies this profile to the node at every session start. */
   readonly instance_id: string
   /** Hash of the enrolment code, so that the same enrolment can be repeated. */
@@ -81,6 +83,7 @@ export function isProfile(
   return (
     words.every((name) => typeof stored[name] === 'string') &&
     typeof stored.allow_plain_http === 'boolean' &&
+    (stored.ca === undefined || typeof stored.ca === 'string') &&
     (stored.device === null || typeof stored.device === 'string') &&
     typeof identity?.server_id === 'string' &&
     typeof identity.credential_id === 'string' &&

@@ -42,7 +42,7 @@ import {
 export interface OpenProfileOptions
   extends Omit<
     BridgeOptions,
-    'baseUrl' | 'allowPlainHttp' | 'identity' | 'sessions' | 'directory' | 'outbox' | 'holdAnswer'
+    'baseUrl' | 'allowPlainHttp' | 'ca' | 'identity' | 'sessions' | 'directory' | 'outbox' | 'holdAnswer'
   > {
   /** Folder of the profiles. By default `BRIDGE_HOME` of this process, or its default. */
   readonly home?: string | undefined
@@ -63,11 +63,12 @@ export async function openProfile(
     throw unreadable(`a profile name may hold only letters, digits and _ . -, not ${name}`)
   const paths = profileFiles(home ?? profilesHome(process.env, homedir()), name)
   const record = await readRecord(paths, name)
-  const { identity, base_url: baseUrl, allow_plain_http: allowPlainHttp } = record
+  const { identity, base_url: baseUrl, allow_plain_http: allowPlainHttp, ca } = record
   const owner = { server_id: identity.server_id, agent_id: identity.agent.id }
   return new Bridge({
     ...options,
     baseUrl,
+    ca,
     allowPlainHttp,
     identity: await identityOf(paths, record),
     sessions: profileSessions(paths, blankSession(record.instance_id), write),

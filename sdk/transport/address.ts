@@ -11,6 +11,8 @@ export interface Address {
   readonly origin: string
   /** Path prefix without a trailing slash; empty if there is none. */
   readonly prefix: string
+  /** Certificate authority in PEM to trust at this address, besides those of the process. */
+  readonly ca?: string | undefined
 }
 
 /** Returns the address as a person types it. */

@@ -4,7 +4,9 @@
  *
  * Contract §13: undici is loaded inside the function that needs it.
  */
+import { trusting } from './authorities.ts'
 
+/** Request that a {@link Fetch} sends. */
 export interface FetchInit {
   readonly method: string
   readonly headers: Record<string, string>
@@ -32,13 +34,16 @@ export interface Pool {
   close(): Promise<void>
 }
 
-/** Returns undici's `fetch` on a new pool. The first request loads undici and creates the pool. */
-export function pooledFetch(): Pool {
+/**
+ * Returns undici's `fetch` on a new pool. The first request loads undici and creates the pool. The pool trusts `ca`, in
+ * PEM, besides the authorities of the process.
+ */
+export function pooledFetch(ca?: string): Pool {
   let opened: ReturnType<typeof openPool> | undefined
   let closed: Promise<void> | undefined
   return {
     fetch: async (url, init) => {
-      opened ??= openPool()
+      opened ??= openPool(ca)
       return (await opened).fetch(url, init)
     },
     close: async () => {
@@ -48,10 +53,10 @@ export function pooledFetch(): Pool {
   }
 }
 
-async function openPool(): Promise<Pool> {
+async function openPool(ca: string | undefined): Promise<Pool> {
   // Node's global fetch refuses an Agent from the undici package, so both come from the package.
   const { Agent, fetch } = await import('undici')
-  const dispatcher = new Agent({ connect: { timeout: 10_000 } })
+  const dispatcher = new Agent({ connect: { timeout: 10_000, ...(await trusting(ca)) } })
   return {
     fetch: (url, init) => fetch(url, { ...init, dispatcher }),
     close: () => dispatcher.close(),

@@ -13,13 +13,16 @@ import { fingerprint } from '../../sdk/signing/keys.ts'
 import { getAgent, listUnrevoked } from '../agents/store.ts'
 import { ApiError } from '../api-error.ts'
 import { type Actor, ownerActor, recordAudit, wasRecorded } from '../audit/store.ts'
+import { ConfigError } from '../config-error.ts'
 import type { Context } from '../context.ts'
 import { revoke } from '../credentials/actions.ts'
 import { findCredential, insertCredential } from '../credentials/store.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
+import { authorityOf } from '../listening/authority.ts'
 import { getProject } from '../projects/store.ts'
+import { retryAfterMs } from '../retry-after.ts'
 import { requirePossession } from './possession.ts'
 import { enrollmentPrompt } from './prompt.ts'
 import { judgeClaim, stateOf } from './rules.ts'
@@ -33,13 +36,14 @@ export function createEnrollment(
   ids: { readonly id: string; readonly agent_id: string },
   input: EnrollmentInput,
 ): Promise<EnrollmentIssued> {
+  const authority = readAuthority(context)
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === 'disabled') throw new ApiError('agent_disabled')
     await store.revokePending(tx, agent.id)
-    const code = context.random(18).toString('base64url')
+    const code = `enroll_${context.random(18).toString('base64url')}`
     const ttl = input.ttl_seconds ?? limits.enrollmentTtlSeconds.default
     const binding = input.binding ?? 'key'
     const ends_at = tx.endIn(ttl)
@@ -68,9 +72,21 @@ export function createEnrollment(
       code,
       binding,
       expiresAt: expires_at,
+      client: context.client.find()?.description,
+      authority,
     })
     return { enrollment_id, prompt, expires_at }
   })
+}
+
+/** @throws unavailable while the file is being replaced */
+function readAuthority({ config }: Context): string | undefined {
+  try {
+    return authorityOf(config)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ApiError('unavailable', { message: error.message, retryAfterMs: retryAfterMs.otherParty })
+  }
 }
 
 export function getEnrollment(

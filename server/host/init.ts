@@ -7,6 +7,7 @@ import { migrate } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { openDatabase } from '../database/open.ts'
 import type { Writer } from '../database/writer.ts'
+import { authorityOf } from '../listening/authority.ts'
 import { readCertificate } from '../listening/certificate.ts'
 import { urlOf } from '../listening/exposure.ts'
 import type { CycleReport } from '../maintenance/cycle.ts'
@@ -42,6 +43,7 @@ export async function initServer(config: Config): Promise<Initialised> {
   // Checked here because the settings are saved: if a start cannot read these files, config.json has to be
   // edited.
   if (config.tls !== undefined) readCertificate(config.tls)
+  authorityOf(config)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const database = openDatabase(path)
   let serverId: string

@@ -36,6 +36,19 @@ const prompt = enrollmentPrompt({
   code: 'a-code',
   binding: 'key',
   expiresAt: '2026-01-01T00:00:00.000Z',
+  client: {
+    version: '0.1.0',
+    file: 'agent-bridge-client-0.1.0-0123abcd.tgz',
+    sha256: 'a'.repeat(64),
+    size: 1,
+    node: '22.19.0',
+  },
+})
+
+test('an agent reads at most 1,500 tokens to be able to work: the prompt and the primer that it names', async () => {
+  const { stdout } = await runHere(['help', 'agents'])
+  expect(prompt).toContain('agent-bridge help agents')
+  expect((prompt.length + stdout.length) / 4).toBeLessThanOrEqual(1500)
 })
 
 test.each([

@@ -166,7 +166,7 @@ describe('enrolling', () => {
     const { code, stderr } = await enrol('none', `${one}\n${other}\n`)
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining('no enrolment code on standard input\nhint: the code is the single line'),
+      expect.stringContaining('standard input has 2 enrolment codes, and only one can be used'),
     ])
     expect(stderr).not.toContain(one)
     expect(await readdir(desk.path())).not.toContain('none')

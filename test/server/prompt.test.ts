@@ -1,7 +1,8 @@
 /** The profile name in an enrolment prompt is valid for the command. Contract §4, §12. */
 import { describe, expect, test } from 'vitest'
 import { profilePaths } from '../../cli/profile/profile.ts'
-import { enrollmentPrompt, profileOf } from '../../server/enrollments/prompt.ts'
+import { installLine } from '../../server/enrollments/install-line.ts'
+import { enrollmentPrompt, type Invitation, profileOf } from '../../server/enrollments/prompt.ts'
 
 const agentId = '01890000-0000-7000-8000-0000deadbeef'
 
@@ -46,4 +47,47 @@ test.each([
   const names = { agentId, agentName: 'ada', projectName: 'demo', code: 'c', expiresAt: 'soon' }
   const prompt = enrollmentPrompt({ ...names, url, binding: 'key' })
   expect(prompt).toContain(`--url ${url} --profile ada${said ? ' --allow-plain-http' : ''} <<'CODE'`)
+})
+
+describe('the prompt is short', () => {
+  const client = {
+    version: '0.1.0',
+    file: 'agent-bridge-client-0.1.0-0123abcd.tgz',
+    sha256: 'a'.repeat(64),
+    size: 1,
+    node: '22.19.0',
+  }
+  const invitation = {
+    agentId,
+    agentName: 'ada',
+    projectName: 'demo',
+    url: 'https://bridge.example.com',
+    code: `enroll_${'x'.repeat(24)}`,
+    binding: 'key',
+    expiresAt: '2026-01-01T00:00:00.000Z',
+    client,
+  } as const
+  const tokens = (text: string) => text.length / 4
+
+  test.each<[string, Partial<Invitation>]>([
+    ['by default', {}],
+    ['if the program comes from elsewhere', { client: undefined }],
+    ['for names of 80 letters', { agentName: 'x'.repeat(80), projectName: 'y'.repeat(80) }],
+    ['for a device', { binding: 'device', url: `https://${'bridge.'.repeat(6)}example.com:8484` }],
+  ])('%s: under 700 tokens', (_what, changed) => {
+    expect(tokens(enrollmentPrompt({ ...invitation, ...changed }))).toBeLessThan(700)
+  })
+
+  test('a certificate authority adds little but itself', () => {
+    const authority = `-----BEGIN CERTIFICATE-----\n${'A'.repeat(600)}\n-----END CERTIFICATE-----\n`
+    const prompt = enrollmentPrompt({ ...invitation, authority })
+    expect(tokens(prompt) - tokens(authority)).toBeLessThan(700)
+    expect(prompt).toContain(authority)
+  })
+
+  test('no character of the line has a meaning for a shell between double quotes', () => {
+    const [, script = ''] = /^node -e "(.*)"$/.exec(installLine(invitation.url, client)) ?? []
+    expect(script).not.toMatch(/["$`!%\\^]/)
+    expect(script).toMatch(/^[\x20-\x7e]+$/)
+  })
 })

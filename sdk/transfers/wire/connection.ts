@@ -16,6 +16,7 @@ import {
 import { emptySha256, type ManifestPart } from '../../contract/helper/manifest.ts'
 import { eachBlock } from '../../parts/blocks.ts'
 import { failureOf, parseObject } from '../../transport/answers.ts'
+import { trusting } from '../../transport/authorities.ts'
 import { HelperError, LocalError } from '../../transport/failures.ts'
 import { type EndpointRequest, endpointRefusal, type FileEndpoint } from './endpoint.ts'
 
@@ -125,7 +126,8 @@ export class Connection {
     }
     const { Agent, request } = await import('node:https')
     this.#request = request as typeof httpRequest
-    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#endpoint.partsAtOnce ?? 1 })
+    const trust = await trusting(this.#endpoint.ca)
+    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#endpoint.partsAtOnce ?? 1, ...trust })
   }
 }
 

@@ -24,6 +24,8 @@ export interface EndpointRequest {
 export interface FileEndpoint {
   /** Scheme, host and port. */
   readonly origin: string
+  /** Certificate authority in PEM to trust besides those of the process. A helper has none. */
+  readonly ca?: string | undefined
   /** Path prefix of `/status`, `/file`, `/parts/{index}` and `/finalize`. It is `/v1` at a helper. */
   readonly prefix: string
   /** Name of the endpoint in messages. By default the node. */

@@ -18,6 +18,7 @@ export function packageEndpoint({ address, authority }: PackageStore, transferId
   const caller = { caller: 'agent', idempotencyKey: undefined } as const
   return {
     origin: address.origin,
+    ca: address.ca,
     prefix: `${address.prefix}${target}`,
     called: `the node at ${nameOf(address)}`,
     // One part is fetched while the part before it is synced.
