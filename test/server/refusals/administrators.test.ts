@@ -45,6 +45,8 @@ test('every owner endpoint belongs to one project, or is owner-only, or concerns
   const rest = owners.filter((entry) => !inProjects.includes(entry) && !entry.ownerOnly)
   expect(rest.map(({ id }) => id).filter((id) => !id.startsWith('owner.signIn.'))).toEqual([
     'owner.projects.list',
+    // test/server/owner-inbox.test.ts shows that it has the assigned projects only.
+    'owner.inbox.list',
   ])
 })
 

@@ -71,13 +71,19 @@ test.each(gets)('$id refuses a body', async ({ entry }) => {
 /** Malformed indexes of the parts of a package: a plain decimal number would be well formed. */
 const malformedIndexes = ['-1', '01', '1.0', 'one', '12345']
 
+/** Any text is a well-formed file name. */
+const malformedOf = (format: string | undefined, pattern: string | undefined): readonly string[] => {
+  if (format === 'uuid') return malformedIds
+  return pattern === undefined ? [] : malformedIndexes
+}
+
 describe.each(named(answering))('$id', ({ entry, place }) => {
   const invalid = (what: string, changed: object, path: string) => invalidOf(entry, what, changed, path)
 
   test('names a malformed id in its path', async () => {
     const params = Object.entries((entry.params as Schema | undefined)?.properties ?? {})
-    const all = params.flatMap(([name, { format }]) =>
-      rowsAt(place, 5, format === 'uuid' ? malformedIds : malformedIndexes).map((id) => {
+    const all = params.flatMap(([name, { format, pattern }]) =>
+      rowsAt(place, 5, malformedOf(format, pattern)).map((id) => {
         const changed = { params: { ...attempts.ready(entry).params, [name]: id } }
         return invalid(`${name}=${id}`, changed, `path/${name}`)
       }),
