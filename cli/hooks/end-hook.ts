@@ -1,7 +1,7 @@
 /** The hook at the end of a session: ends the waiter and gives the profile up. Harnesses allow it about 1 s. */
 import { setTimeout as timer } from 'node:timers/promises'
 import { removeFile } from './files.ts'
-import { isAlive } from './harness-process.ts'
+import { type HarnessProcess, isAlive } from './harness-process.ts'
 import { letGo } from './holder.ts'
 import type { HookParts } from './parts.ts'
 import { runningWaiter } from './waiter-record.ts'
@@ -14,7 +14,12 @@ export async function endSession({ session }: HookParts): Promise<void> {
   removeFile(places.turn(name))
   if (!letGo(places, name)) return
   const waiter = runningWaiter(places)?.process
-  if (waiter === undefined) return
+  if (waiter !== undefined) await ended(waiter)
+  // Some harnesses kill their waiter before this hook, so it could not remove its files.
+  if (runningWaiter(places) === undefined) for (const path of [places.mail, places.waiter]) removeFile(path)
+}
+
+async function ended(waiter: HarnessProcess): Promise<void> {
   process.kill(waiter.pid, 'SIGTERM')
   // The next session of the process starts a waiter at once, which needs the lock.
   for (let waitedMs = 0; waitedMs < patienceMs && isAlive(waiter); waitedMs += stepMs) await timer(stepMs)

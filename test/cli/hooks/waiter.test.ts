@@ -172,6 +172,35 @@ test('a fenced session ends the waiter with one line in the log', async () => {
   ])
 })
 
+test.each([
+  ['a takeover', 'session_fenced', (agent: Enrolled) => bridge.owner.takeover(bridge.project.id, agent.id)],
+  [
+    'disabling the agent',
+    'agent_disabled',
+    (agent: Enrolled) => bridge.owner.setAgent(bridge.project.id, agent.id, 'disabled'),
+  ],
+])('%s ends the waiter of an idle session', async (_what, outcome, act) => {
+  const { agent, frame } = await session()
+  const waiting = frame.run('claude', 'wait')
+  await expect.poll(() => isListening(agent)).toBe(true)
+  await act(agent)
+  expect(await waiting).toEqual({ exit: 0, stdout: '', stderr: '' })
+  expect(frame.log).toMatchObject([{ event: 'wait', failed: true, outcome }])
+})
+
+test('an end hook removes the files of a waiter that was killed', async () => {
+  const { agent, frame } = await session()
+  await frame.run('claude', 'UserPromptSubmit')
+  const started = waiter(frame)
+  await message(agent)
+  await expect.poll(() => existsSync(frame.places.mail)).toBe(true)
+  started.child.kill('SIGKILL')
+  await started.ended
+  expect((await frame.run('claude', 'PostToolUse')).stdout).toBe('')
+  await frame.run('claude', 'SessionEnd')
+  expect([existsSync(frame.places.waiter), existsSync(frame.places.mail)]).toEqual([false, false])
+})
+
 test('an unreachable node does not end the waiter', async () => {
   const { agent, frame } = await session()
   const path = desk.path(agent.name, 'profile.json')
