@@ -15,7 +15,7 @@ export async function tellBetweenTools({ context, session, say, note }: HookPart
   const { places, name } = session
   const now = context.clock()
   // The waiter leaves the mail to the hooks while a turn runs.
-  if (touchedAt(places.turn(name)) !== undefined) touch(places.turn(name), now)
+  touch(places.turn(name), now)
   const stored = readObject(places.mail)
   const unread = parseUnread(stored)
   if (unread === undefined || unread.total === 0 || stored?.session !== name) return

@@ -42,15 +42,17 @@ export async function tellAtPrompt(parts: HookParts): Promise<void> {
 export async function tellAtStop(parts: HookParts): Promise<void> {
   const { input, name, places } = parts.session
   removeFile(places.turn(name))
-  if (!input.isContinued) await tellIfDue(parts)
+  if (input.isContinued) return
+  if (await tellIfDue(parts)) touch(places.turn(name), parts.context.clock())
 }
 
-async function tellIfDue(parts: HookParts): Promise<void> {
+/** Returns whether it told the session. */
+async function tellIfDue(parts: HookParts): Promise<boolean> {
   const { context, session } = parts
-  if ((await otherHolder(parts, false)) !== undefined) return
+  if ((await otherHolder(parts, false)) !== undefined) return false
   const { bridge } = await openHookAgent(context, session.profile)
   const unread = await read(parts, bridge)
-  if (unread.total > 0) await tellSession(parts, unread, 'due', notice(unread))
+  return unread.total > 0 && tellSession(parts, unread, 'due', notice(unread))
 }
 
 async function tellSession(
@@ -58,7 +60,7 @@ async function tellSession(
   unread: Unread,
   when: 'due' | 'always',
   text: string,
-): Promise<void> {
+): Promise<boolean> {
   const { context, session, say, note } = parts
   const nowMs = context.clock().getTime()
   const { outcome } = await tell(session.places, session.name, {
@@ -68,6 +70,7 @@ async function tellSession(
     print: () => say(text),
   })
   if (outcome === 'told') note('noticed')
+  return outcome === 'told'
 }
 
 const read = ({ context }: HookParts, bridge: Bridge): Promise<Unread> =>
