@@ -1,4 +1,7 @@
-/** Commands: the time that `bridge --version` and a one-shot `bridge send` take from start to exit. */
+/**
+ * Commands: the time from start to exit of `bridge --version`, of a hook that runs after every tool of a harness, and
+ * of a one-shot `bridge send`.
+ */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,6 +31,11 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     const floor = await startFloor(folder)
     started.push(floor)
     const product = await startProduct(folder, started)
+    const tool = JSON.stringify({ session_id: 'one', cwd: folder, hook_event_name: 'PostToolUse' })
+    const session = { ...product, BRIDGE_PROFILE: 'default', CLAUDE_CODE_ENTRYPOINT: 'cli' }
+    const hook = [program, 'hooks', 'run', 'claude', 'PostToolUse']
+    const hooked = compare({ rounds, runs }, ['-e', '0'], hook, session, tool)
+    yield row('commands: a hook between tools, against node -e 0', 'ms', hooked, { atMost: 2 })
     const text = 'the build is green'
     const floorSend = [join(import.meta.dirname, 'floor-send.cjs'), join(folder, 'floor'), String(floor.port)]
     const sent = compare({ rounds, runs }, [...floorSend, text], [program, 'send', 'ben', text], product)
@@ -44,6 +52,7 @@ function compare(
   floor: readonly string[],
   product: readonly string[],
   environment: Environment = {},
+  input = '',
 ) {
   const found = { floor: [] as number[], product: [] as number[], costs: noCosts() }
   for (let round = 0; round < rounds; round += 1) {
@@ -52,7 +61,7 @@ function compare(
     for (let run = 0; run < runs; run += 1) {
       for (const side of ['floor', 'product'] as const) {
         const before = childrenMs()
-        took[side].push(msOf(side === 'floor' ? floor : product, environment))
+        took[side].push(msOf(side === 'floor' ? floor : product, environment, input))
         usedMs[side] += childrenMs() - before
       }
     }
