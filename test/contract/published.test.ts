@@ -64,6 +64,13 @@ describe('bridge', () => {
       const { stdout, stderr, status } = node('--require', pretend, join(alone, 'bridge.cjs'), 'whoami')
       expect({ stdout, status }).toEqual({ stdout: '', status: 2 })
       expect(stderr).toBe(`bridge: needs Node 22.19 or newer, this is ${old}\n`)
+
+      // Exit 2 of a hook would wake or block a session.
+      const hook = ['hooks', 'run', 'claude', 'Stop']
+      expect(node('--require', pretend, join(alone, 'bridge.cjs'), ...hook)).toMatchObject({
+        stdout: '',
+        status: 0,
+      })
     },
   )
 

@@ -13,7 +13,7 @@ import { HookFrame } from './frame.ts'
 interface Recorded {
   readonly event: string
   readonly input: object
-  /** The output if there is mail, with NOTICE for the text; null: none. */
+  /** The output if there is mail, with NOTICE for the text. Null if there is none. */
   readonly stdout: object | null
 }
 

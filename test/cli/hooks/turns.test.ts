@@ -2,7 +2,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readLog } from '../../../cli/hooks/hook-log.ts'
 import { installRecordPath } from '../../../cli/hooks/install-record.ts'
+import { homeLog } from '../../../cli/hooks/places.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { type TestClock, testClock } from '../../support/clock.ts'
 import { Desk } from '../../support/desk.ts'
@@ -195,4 +197,21 @@ test('the profile is the given one, else that of the session, of the folder, of 
   await ran('one', '/srv/elsewhere')
   expect(holderOf(byFolder)).toBe('gemini-one')
   expect(holderOf(byDefault)).toBe('gemini-two')
+})
+
+test('a session is left alone if the hooks are bound to other folders only', async () => {
+  const { agent } = session()
+  await send(agent)
+  const path = installRecordPath(desk.home, 'copilot')
+  const run = (cwd: string) =>
+    new HookFrame(desk.home, agent.name, { sessionId: 'bound', clock }).run(
+      'copilot',
+      'UserPromptSubmit',
+      { cwd },
+      { environment: { BRIDGE_PROFILE: '' } },
+    )
+  writeFileSync(path, JSON.stringify({ profile: null, folders: { '/srv/web': agent.name } }))
+  expect(await run('/srv/other')).toEqual({ exit: 0, stdout: '', stderr: '' })
+  expect(readLog(homeLog(desk.home))).toEqual([])
+  expect((await run('/srv/web')).stdout).toContain('benno 1')
 })
