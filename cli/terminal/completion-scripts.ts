@@ -60,9 +60,9 @@ ${cases(words)}
   esac
   COMPREPLY=($(compgen -W "$next" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -o default -F _bridge bridge`
+complete -o default -F _bridge bridge agent-bridge`
 
-const zsh = (words: WordsByPath): string => `#compdef bridge
+const zsh = (words: WordsByPath): string => `#compdef bridge agent-bridge
 _bridge() {
   local at= longer= next= skip=0 word
   for word in "\${(@)words[2,CURRENT-1]}"; do
@@ -74,7 +74,7 @@ ${cases(words)}
   esac
   compadd -- \${=next} || _files
 }
-if [ "$funcstack[1]" = _bridge ]; then _bridge "$@"; else compdef _bridge bridge; fi`
+if [ "$funcstack[1]" = _bridge ]; then _bridge "$@"; else compdef _bridge bridge agent-bridge; fi`
 
 const fish = (words: WordsByPath): string => `function __bridge_at
   set -l at
@@ -102,6 +102,7 @@ ${[...words]
     ([path, next]) =>
       `complete -c bridge -n 'test (__bridge_at) = "${`bridge ${path}`.trimEnd()}"' -a '${next.join(' ')}'`,
   )
-  .join('\n')}`
+  .join('\n')}
+complete -c agent-bridge -w bridge`
 
 export const completionScripts = { bash, zsh, fish } as const

@@ -12,7 +12,7 @@
  *   prompt, which holds a code that works once, to prompts/NAME.txt with mode 0600. Give the prompt to the
  *   agent and delete the file.
  * - The script does not issue a second prompt for a pending enrolment. To get another prompt, run
- *   `bridge admin enrollment revoke` or wait until the enrolment expires, then run the script again.
+ *   `agent-bridge admin enrollment revoke` or wait until the enrolment expires, then run the script again.
  *
  * It reads the password from standard input and prints one line for each change.
  *

@@ -2,16 +2,16 @@
  * Reviewer: an agent that reviews diffs and files by the rules in rules.mjs, until it is stopped.
  *
  *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
- *   bridge enroll --url http://127.0.0.1:8484 --profile rita      (the code of the prompt on standard input)
+ *   agent-bridge enroll --url http://127.0.0.1:8484 --profile rita      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=rita node reviewer.mjs
  *
  * It answers a question whose first line is `review`, followed by a diff or a file, with its findings:
  *
- *   (echo review; git diff) | bridge send rita --type question
+ *   (echo review; git diff) | agent-bridge send rita --type question
  *
  * It claims a task whose instructions are a diff or a file, and completes it with its findings as evidence:
  *
- *   bridge task create rita 'Review the change' "$(git diff)"
+ *   agent-bridge task create rita 'Review the change' "$(git diff)"
  *
  * Ctrl-C or SIGTERM stops it. A claimed task is then released, and an unanswered question is offered again.
  * It exits with 1 if an error that only a person can fix ended it, such as a revoked credential.

@@ -2,7 +2,7 @@
  * A script asks a peer one question, waits for the answer and prints it.
  *
  *   npm install ./agent-bridge-0.1.0.tgz      (the file that `npm pack` makes in a clone of agent-bridge)
- *   bridge enroll --url http://127.0.0.1:8484 --profile ada      (the code of the prompt on standard input)
+ *   agent-bridge enroll --url http://127.0.0.1:8484 --profile ada      (the code of the prompt on standard input)
  *   BRIDGE_PROFILE=ada node ask.mjs ben 'Which branch is the release?' [seconds]
  *
  * It prints the answer on standard output, and everything else on standard error. It waits 600 seconds if no
@@ -15,7 +15,7 @@
  * - 4: no answer came in time
  *
  * The script acknowledges only the answer. Other messages stay in the inbox for the next listener. After a
- * crash, resume the wait with `bridge.answerTo(id)` in a script, or with `bridge ask --resume ID` in a
+ * crash, resume the wait with `bridge.answerTo(id)` in a script, or with `agent-bridge ask --resume ID` in a
  * terminal.
  */
 import { BridgeError, LocalError, NoAnswer, openProfile } from 'agent-bridge'
@@ -40,7 +40,7 @@ try {
   const isLate = error instanceof NoAnswer
   process.stderr.write(
     isLate
-      ? `no answer yet; bridge status ${error.questionId} shows whether it was offered\n`
+      ? `no answer yet; agent-bridge status ${error.questionId} shows whether it was offered\n`
       : `${error.code}: ${error.message}\n`,
   )
   process.exitCode = isLate ? 4 : 1

@@ -2,7 +2,7 @@
 # An agent of one shell script: answers questions about the folder that it runs in.
 #
 #   export BRIDGE_PROFILE=ben
-#   bridge listen --exec 'sh answer.sh'
+#   agent-bridge listen --exec 'sh answer.sh'
 #
 # `listen` runs this once for each message, the message as JSON on standard input. Exit 0 acknowledges the message; any other
 # exit leaves it, and it comes again a minute later, so a node or a disk that was away costs nothing.
@@ -26,7 +26,7 @@ esac
 
 # With the question's id as the key, a try after an exit in between answers no second time: the node knows the key, and
 # refuses another text under it.
-said=$(bridge reply "$id" "$text" --key "$id" --json 2>&1) || case $said in
+said=$(agent-bridge reply "$id" "$text" --key "$id" --json 2>&1) || case $said in
   *'"idempotency_conflict"'*) ;;
   *)
     printf '%s\n' "$said" >&2

@@ -23,7 +23,7 @@ test("the primer is short enough for an agent's instructions, and names the comm
   // Three characters per token: a higher count than any tokenizer in use.
   expect(Math.ceil(stdout.length / 3)).toBeLessThan(700)
   for (const word of ['listen', 'send', 'ask', 'reply', 'ack', 'inbox', 'status'])
-    expect(stdout).toMatch(new RegExp(`^- bridge ${word}\\b`, 'm'))
+    expect(stdout).toMatch(new RegExp(`^- agent-bridge ${word}\\b`, 'm'))
 })
 
 test('help lists every kind of audit record with its sentence', async () => {

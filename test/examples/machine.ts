@@ -23,7 +23,8 @@ export class Machine {
     }
     mkdirSync(this.path('bin'))
     const shim = `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`
-    writeFileSync(this.path('bin/bridge'), shim, { mode: 0o755 })
+    for (const name of ['bridge', 'agent-bridge'])
+      writeFileSync(this.path('bin', name), shim, { mode: 0o755 })
   }
 
   path(...parts: string[]): string {

@@ -66,9 +66,13 @@ test.each(guideTopics)('the commands in the guide of %s work', async (topic) => 
     FILE: file,
   }
   for (const block of blocks) {
-    await inShell('bash', ['-euo', 'pipefail', '-c', `bridge() { "$NODE" "$PROGRAM" "$@"; }\n${block}`], {
-      cwd: root,
-      env,
-    })
+    await inShell(
+      'bash',
+      ['-euo', 'pipefail', '-c', `agent-bridge() { "$NODE" "$PROGRAM" "$@"; }\n${block}`],
+      {
+        cwd: root,
+        env,
+      },
+    )
   }
 })
