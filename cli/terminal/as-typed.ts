@@ -50,7 +50,7 @@ export const single: ReadonlySet<string> = new Set([
     'ack',
     'history',
   ],
-  ...['status', 'guide', 'schedule', 'doctor', 'mcp'],
+  ...['status', 'guide', 'schedule', 'doctor', 'mcp', 'up'],
 ])
 
 /** Returns the text with each command spelled so that it can be pasted. */
@@ -81,7 +81,8 @@ function pathOf(words: readonly string[]): string | undefined {
 
 function optionOf(path: string, { profile, data }: Spelling): string {
   if (path === 'help') return ''
-  if (path.startsWith('server ')) return data === undefined ? '' : ` --data ${shellWord(data)}`
+  if (path === 'up' || path.startsWith('server '))
+    return data === undefined ? '' : ` --data ${shellWord(data)}`
   return profile === undefined ? '' : ` --profile ${shellWord(profile)}`
 }
 

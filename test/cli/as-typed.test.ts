@@ -35,6 +35,8 @@ test.each([
   ],
   ['bridge admin agent list shows them', 'bridge admin agent list --profile ada shows them'],
   ['next: bridge server start; done', "next: bridge server start --data '/a b'; done"],
+  ['bridge up starts it', "bridge up --data '/a b' starts it"],
+  ['agent-bridge task show 7', 'agent-bridge task show --profile ada 7'],
   ['bridge server restore BACKUP --replace', "bridge server restore --data '/a b' BACKUP --replace"],
   ['bridge task --help, bridge listen --help', 'bridge task --help, bridge listen --help'],
   ['a bridge node, and bridge help agents', 'a bridge node, and bridge help agents'],

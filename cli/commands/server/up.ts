@@ -69,7 +69,7 @@ export const up = (context: CliContext, options: UpOptions & SettingOptions): Pr
       await running.stop()
       throw error
     })
-    context.output.note('control-C stops the node; bridge up starts it again')
+    context.output.next('control-C stops the node; bridge up starts it again')
     reportArrivals(context, prepared.owner, prepared.invited).catch(() => {
       // The node is stopping, or the sign-in has ended: nobody waits for these lines then.
     })
