@@ -1,13 +1,19 @@
 /**
- * Answer to the permission prompt of Claude Code for commands that read the profile's own mail. Without it an
- * unattended session that a notice woke waits for a person at `agent-bridge inbox`.
+ * Answer to the permission prompt of Claude Code for commands and tools that read the profile's own mail.
+ * Without it an unattended session that a notice woke waits for a person at `agent-bridge inbox`.
  *
- * Exactly one simple command is allowed: our program, one of {@link allowed}, and words of plain characters.
- * Everything else is left to the harness's own rules.
+ * Allowed are {@link readingTools} of our MCP server, and exactly one simple command: our program, one of
+ * {@link allowed}, and words of plain characters. Everything else is left to the harness's own rules.
  */
 
 /** Only `ack` changes a state: that of messages for which the session had a notice. */
 const allowed = ['inbox', 'ack', 'status', 'history', 'peers', 'whoami', 'guide']
+
+/** Tools of `bridge mcp` that do nothing but read the profile's own mail and acknowledge it. */
+export const readingTools = ['inbox', 'ack', 'history', 'peers']
+
+/** Claude Code's names of the tools of the MCP server in our plugin begin with it. */
+export const toolPrefix = 'mcp__plugin_agent-bridge_agent-bridge__'
 
 /** Words without white space other than a blank, and without any character that a shell interprets. */
 const plainWords = /^[A-Za-z0-9._/-]+(?: [A-Za-z0-9._-]+)*$/
@@ -19,8 +25,9 @@ export interface PermissionOptions {
   readonly realPath: (path: string) => string
 }
 
-/** Returns whether the call of a tool does nothing but run one of our reading commands. */
+/** Returns whether the call of a tool does nothing but run one of our reading commands or tools. */
 export function readsOwnMail(tool: unknown, input: unknown, options: PermissionOptions): boolean {
+  if (readingTools.some((name) => tool === toolPrefix + name)) return true
   if (tool !== 'Bash' || typeof input !== 'object' || input === null) return false
   const { command, ...others } = input as Record<string, unknown>
   const isOrdinary = Object.keys(others).every((name) => ordinaryFields.has(name))

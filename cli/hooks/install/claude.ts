@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { version } from '../../../sdk/version.ts'
+import { readingTools, toolPrefix } from '../permission.ts'
 import type { JsonObject } from './entries.ts'
 import {
   hookSeconds,
@@ -51,10 +52,15 @@ function hooksOf(machine: Machine, allowsReading: boolean): JsonObject {
     return { type: 'command', command, args, timeout: hookSeconds, ...more }
   }
   const waiter = handler('wait', { asyncRewake: true, timeout: waiterSeconds })
+  const programs = ['agent-bridge', machine.program].filter((word) => /^[A-Za-z0-9._/-]+$/.test(word))
   const permission = {
     PreToolUse: [
-      { matcher: 'Bash', hooks: [handler('PreToolUse', { if: 'Bash(agent-bridge *)' })] },
-      { matcher: `mcp__plugin_${ourName}_${ourName}__.*`, hooks: [handler('PreToolUse')] },
+      // Without `if`, every shell command would wait for a process of ours.
+      { matcher: 'Bash', hooks: programs.map((word) => handler('PreToolUse', { if: `Bash(${word} *)` })) },
+      {
+        matcher: readingTools.map((tool) => toolPrefix + tool).join('|'),
+        hooks: [handler('PreToolUse')],
+      },
     ],
   }
   return {

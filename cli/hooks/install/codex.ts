@@ -4,6 +4,7 @@
  * A hook runs only after the user has trusted it, by `/hooks` or with `--trust`; see codex-trust.ts.
  */
 import { join } from 'node:path'
+import { readingTools } from '../permission.ts'
 import type { Entry, JsonObject } from './entries.ts'
 import {
   hookLine,
@@ -15,9 +16,6 @@ import {
   waiterSeconds,
 } from './layout.ts'
 import { type Machine, placeOf } from './places.ts'
-
-/** Tools of the MCP server that only read. */
-const readingTools = ['inbox', 'history', 'status', 'peers', 'whoami']
 
 export const codexLayout: LayoutOf = (machine, choice): Layout => {
   const { folder } = placeOf('codex', machine)

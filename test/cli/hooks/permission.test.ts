@@ -113,3 +113,10 @@ test('any text that is allowed is one of our commands and plain words', () => {
     }),
   )
 })
+
+test('tools of our MCP server that read are allowed, and no others', () => {
+  const ofOurs = (name: string) => readsOwnMail(`mcp__plugin_agent-bridge_agent-bridge__${name}`, {}, options)
+  expect(['inbox', 'ack', 'history', 'peers'].map(ofOurs)).toEqual([true, true, true, true])
+  expect(['send', 'reply', 'task', 'files', 'inbox2', ''].filter(ofOurs)).toEqual([])
+  expect(readsOwnMail('mcp__other__inbox', {}, options)).toBe(false)
+})
