@@ -46,6 +46,10 @@ export async function doctor(context: CliContext): Promise<void> {
     findings.push(await outbox(paths))
   }
   findings.push(...hookFindings(context.home, context.settings.profile, context.clock()))
+  await tried(context, 'hooks', findings, async () => {
+    const { installationFindings } = await import('../hooks/install/findings.ts')
+    findings.push(...(await installationFindings(context)))
+  })
   report(context, findings)
 }
 

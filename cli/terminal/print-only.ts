@@ -22,6 +22,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'server doctor',
   'completion',
   'help',
+  'hooks status',
   'outbox list',
   'task list',
   'task show',

@@ -3,6 +3,7 @@ import { type Command, group } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { hooksInstallCommand } from './install.ts'
 import { hooksRunCommand } from './run.ts'
+import { hooksStatusCommand } from './status.ts'
 import { hooksUninstallCommand } from './uninstall.ts'
 
 export const hooksCommand = (context: CliContext): Command =>
@@ -10,4 +11,5 @@ export const hooksCommand = (context: CliContext): Command =>
     .description('Notices about mail in the sessions of coding-agent harnesses.')
     .addCommand(hooksInstallCommand(context))
     .addCommand(hooksUninstallCommand(context))
+    .addCommand(hooksStatusCommand(context))
     .addCommand(hooksRunCommand(context))
