@@ -40,7 +40,7 @@ export interface Seen {
 
 const firstMs = 30_000
 const longestMs = 300_000
-const hourMs = 3_600_000
+export const hourMs = 3_600_000
 export const wakesPerHour = 20
 
 /** Time after the given number of notices until the next one. */

@@ -5,7 +5,8 @@
  * - `mail.json`: unacknowledged messages as the waiter read them, without bodies. The file is absent if there
  *   are none.
  * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
- *   `<session>.looked`: time of the last look into `mail.json`.
+ *   `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time at which the owner was
+ *   told that the session is not woken for a while.
  * - `<harness>.<event>.ran`: time of the last run of each event.
  * - `read`: time of the last `bridge inbox`. `lock`: held while one of these files is changed.
  *
@@ -28,6 +29,7 @@ export interface Places {
   readonly ledger: (session: string) => string
   readonly turn: (session: string) => string
   readonly looked: (session: string) => string
+  readonly capped: (session: string) => string
   readonly ran: (harness: string, event: string) => string
 }
 
@@ -47,6 +49,7 @@ export function placesOf(home: string, profile: string): Places {
     ledger: (session) => join(folder, `${session}.ledger.json`),
     turn: (session) => join(folder, `${session}.turn`),
     looked: (session) => join(folder, `${session}.looked`),
+    capped: (session) => join(folder, `${session}.capped`),
     ran: (harness, event) => join(folder, `${harness}.${event}.ran`),
   }
 }

@@ -15,9 +15,10 @@ import type { Bridge } from '../../sdk/index.ts'
 import { takeLock } from '../../sdk/storage/lock.ts'
 import type { HookContext } from './context.ts'
 import { isLasting } from './failure.ts'
-import { removeFile, replaceObject, touchedAt } from './files.ts'
+import { removeFile, replaceObject, touch, touchedAt } from './files.ts'
 import { type HarnessProcess, isAlive } from './harness-process.ts'
 import { hold, readHolder } from './holder.ts'
+import { hourMs, wakesPerHour } from './ledger.ts'
 import { tell } from './ledger-file.ts'
 import { openHookAgent } from './node.ts'
 import type { HookSession } from './session.ts'
@@ -78,7 +79,6 @@ class Waiter {
   readonly #closed = new AbortController()
   readonly #signal: AbortSignal
   readonly #until: Date
-  #isCapped = false
   /** Whether messages arrived since the last look began. */
   #isStirred = false
   /** Ends the pause before the next look. */
@@ -156,7 +156,7 @@ class Waiter {
       }
       replaceObject(places.mail, { session: holder.session, unread })
       if (this.#isBusy(holder.session)) return refreshMs
-      return await this.#wake(holder.session, unread)
+      return await this.#wake(bridge, holder.session, unread)
     } catch (error) {
       if (this.#signal.aborted) return undefined
       if (isLasting(error)) throw error
@@ -170,16 +170,28 @@ class Waiter {
     return touched !== undefined && this.#context.clock().getTime() - touched < turnMs
   }
 
-  async #wake(name: string, unread: Unread): Promise<number | undefined | 'woke'> {
+  async #wake(bridge: Bridge, name: string, unread: Unread): Promise<number | undefined | 'woke'> {
     const { log, wake, endsWithWake } = this.#options
     const nowMs = this.#context.clock().getTime()
     const print = () => wake(name, unread)
     const told = await tell(this.#session.places, name, { unread, nowMs, when: 'wake', print })
     if (told.outcome === 'told') log('woke')
     if (told.outcome === 'told' && endsWithWake) return 'woke'
-    if (told.outcome === 'too_many_wakes' && !this.#isCapped) log('too_many_wakes')
-    this.#isCapped = told.outcome === 'too_many_wakes'
-    return this.#isCapped ? cappedMs : told.nextMs
+    if (told.outcome !== 'too_many_wakes') return told.nextMs
+    await this.#leaveAlone(bridge, name, unread)
+    return cappedMs
+  }
+
+  /** Tells the owner, at most once an hour, that the session is not woken for a while. */
+  async #leaveAlone(bridge: Bridge, name: string, { total }: Unread): Promise<void> {
+    const now = this.#context.clock()
+    const mark = this.#session.places.capped(name)
+    const told = touchedAt(mark)
+    if (told !== undefined && now.getTime() >= told && now.getTime() - told < hourMs) return
+    touch(mark, now)
+    this.#options.log('too_many_wakes')
+    const body = `My session was woken ${wakesPerHour} times within an hour. Unacknowledged messages: ${total}. The hooks do not wake it for a while.`
+    await bridge.messages.sendTo('owner', { type: 'status', body }, { signal: this.#signal })
   }
 
   #stir(): void {

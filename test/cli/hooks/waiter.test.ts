@@ -244,6 +244,28 @@ test('opencode is woken by the output of its waiter', async () => {
   ])
 })
 
+test('a session that was woken 20 times within an hour is left alone, and its owner is told once', async () => {
+  const { agent, frame } = await session()
+  await frame.run('claude', 'SessionStart')
+  const wakes = Array.from({ length: 20 }, () => Date.now() - 60_000)
+  writeFileSync(frame.places.ledger(`claude-${frame.sessionId}`), JSON.stringify({ wakes }))
+  await message(agent)
+  for (let round = 0; round < 2; round += 1) {
+    const ended = new AbortController()
+    const waiting = frame.run('claude', 'wait', {}, { signal: ended.signal })
+    await expect
+      .poll(async () => (await agent.bridge('history', 'owner')).stdout)
+      .toContain('woken 20 times within an hour. Unacknowledged messages: 1.')
+    await expect.poll(() => existsSync(frame.places.mail)).toBe(true)
+    ended.abort()
+    expect(await waiting).toEqual({ exit: 0, stdout: '', stderr: '' })
+  }
+  expect(frame.log).toMatchObject([{ event: 'wait', outcome: 'too_many_wakes', failed: false }])
+  expect((await agent.bridge('history', 'owner')).stdout.match(/woken 20 times/g)).toHaveLength(1)
+  // A prompt of the user still brings the notice.
+  expect(contextOf(await frame.run('claude', 'UserPromptSubmit'))).toContain('owner 1. As of')
+})
+
 test('a second session of the profile gets no waiter, also while the first has none', async () => {
   const { agent, frame } = await session()
   await frame.run('claude', 'SessionStart')
