@@ -9,6 +9,7 @@
  * Contract §12.
  */
 import { Command, type CommanderError, InvalidArgumentError, Option } from 'commander'
+import { ending, wholeId } from './ids/kinds.ts'
 
 /** Options that every command accepts. */
 export interface GlobalOptions {
@@ -82,13 +83,14 @@ export const wholeNumber =
     throw invalid(`It must be a whole number from ${min} to ${max}.`)
   }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-/** Parses an id (UUID). Upper case is accepted and becomes lower case, as the API writes it. */
+/**
+ * Parses an id (UUID), `last`, or the end of an id. Upper case is accepted and becomes lower case, as the API
+ * writes it. `ids/typed.ts` replaces the short forms by the whole id before the command runs.
+ */
 export function id(text: string): string {
   const lower = text.toLowerCase()
-  if (uuid.test(lower)) return lower
-  throw invalid('It must be an id (a UUID).')
+  if (lower === 'last' || wholeId.test(lower) || ending.test(lower)) return lower
+  throw invalid('It must be an id (a UUID), at least 6 characters of its end, or "last".')
 }
 
 /** Parses the next id of a variadic argument. */

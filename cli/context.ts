@@ -6,9 +6,10 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Bridge, Fetch } from '../sdk/index.ts'
-import { profilesHome } from '../sdk/storage/profile-files.ts'
+import { isProfileName, profileFiles, profilesHome } from '../sdk/storage/profile-files.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './failures/field-words.ts'
+import { SeenIds } from './ids/seen.ts'
 import type { Agent } from './profile/agent.ts'
 import { asTyped, calledAs } from './terminal/as-typed.ts'
 import { createIo, type Io, type Streams } from './terminal/io.ts'
@@ -53,6 +54,8 @@ export interface CliContext {
   readonly home: string
   /** Home folder of the user. */
   readonly homeDirectory: string
+  /** The ids that this profile printed; see ids/seen.ts. */
+  readonly ids: SeenIds
   /** Profile and output format, set from the command line before a command runs. */
   readonly settings: Readonly<Settings>
   /** Interruption signal; pass it to every operation that waits. */
@@ -103,18 +106,21 @@ export function createContext(surroundings: Surroundings): CliContext {
       program,
       byNpx: environment.npm_command === 'exec' && environment.npm_lifecycle_event === 'npx',
     })
+  const home = profilesHome(environment, homeDirectory)
+  const ids = new SeenIds(() => seenFolder(home, settings.profile, takes.words))
   const keptIds: string[] = []
   const fetches = new Map<string | undefined, Promise<Fetch>>()
   let agent: Promise<Agent> | undefined
   const context: CliContext = {
     io,
-    output: createOutput(io, settings, typed),
+    output: createOutput({ io, settings, typed, ids }),
+    ids,
     program,
     typed,
     clock,
     random,
     environment,
-    home: profilesHome(environment, homeDirectory),
+    home,
     homeDirectory,
     settings,
     signal: interruption.signal,
@@ -129,7 +135,11 @@ export function createContext(surroundings: Surroundings): CliContext {
     },
     agent: () => {
       const onKept = ({ id }: { readonly id: string }) => keptIds.push(id)
-      agent ??= import('./profile/agent.ts').then(({ openAgent }) => openAgent(context, { onKept }))
+      agent ??= import('./profile/agent.ts').then(async ({ openAgent }) => {
+        const opened = await openAgent(context, { onKept })
+        ids.me = opened.profile.identity.agent.id
+        return opened
+      })
       return agent
     },
     bridge: async () => (await context.agent()).bridge,
@@ -149,6 +159,17 @@ export function createContext(surroundings: Surroundings): CliContext {
     },
   }
   return context
+}
+
+/**
+ * Folder for the ids that a command prints. The owner's ids are apart, because the owner may use the profile of
+ * an agent. Commands for the host have none.
+ */
+function seenFolder(home: string, profile: string, words: string): string | undefined {
+  if (!isProfileName(profile) || /^(server|up|helper|help|completion|hooks|)( |$)/.test(words))
+    return undefined
+  const { seen, seenByOwner } = profileFiles(home, profile)
+  return words.startsWith('admin ') ? seenByOwner : seen
 }
 
 /** Creates the context of this process. A second SIGINT or SIGTERM exits immediately. */

@@ -9,6 +9,7 @@
 import { version } from '../sdk/version.ts'
 import { type Command, group, withGlobals, wordsOf } from './command.ts'
 import type { CliContext } from './context.ts'
+import { resolveIds } from './ids/typed.ts'
 import { printsOnly } from './terminal/print-only.ts'
 
 type Load = () => Promise<(context: CliContext) => Command>
@@ -68,9 +69,10 @@ export async function program(context: CliContext, argv: readonly string[] = [])
   )
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
-    .hook('preAction', (_root, action) =>
-      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) }),
-    )
+    .hook('preAction', (_root, action) => {
+      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) })
+      resolveIds(action, context.ids)
+    })
     .hook('preSubcommand', async (_root, chosen) => {
       if (chosen.name() === 'up') await (await import('./commands/server/up.ts')).addNodeOptions(chosen)
     })

@@ -16,8 +16,15 @@ import { program } from './program.ts'
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const report = await outputReport(await reportOf(argv, context), context)
-  const hint = report.hint === undefined ? undefined : context.typed(report.hint)
-  printExitReport(context.io, { ...report, hint }, wantsJson(argv, context))
+  await context.ids.settled()
+  const isJson = wantsJson(argv, context)
+  const shown = (text: string) => (isJson ? text : context.ids.shorten(text))
+  const { message, hint } = report
+  const texts = {
+    ...(message !== undefined && { message: shown(message) }),
+    ...(hint !== undefined && { hint: shown(context.typed(hint)) }),
+  }
+  printExitReport(context.io, { ...report, ...texts }, isJson)
   return exitCodes[report.exit]
 }
 

@@ -144,6 +144,7 @@ async function askNow(context: CliContext, agent: Agent, { peer, text, options }
   const sent = await bridge.messages.sendTo(peer, message, call)
   const { message: question, recipient } = sent
   const words = connectionWords(recipient.connection, now)
+  context.output.saw(question)
   context.output.note(`asked as ${question.id}, number ${question.sequence}; recipient: ${words}`)
   requireListening(sent, options, `bridge ask --resume ${question.id} waits for the answer anyway`)
   return question

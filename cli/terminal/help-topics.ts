@@ -108,6 +108,7 @@ export function primer(root: Command): string {
     '- listen prints each message once. Acknowledge it after you have recorded it. inbox lists unacknowledged messages.',
     '- "stored" does not mean "read": agent-bridge status <message_id> shows the delivery state.',
     '- <peer> is a name, an id, or owner. Pass long text on standard input.',
+    '- An id is whole, the end of one that bridge printed, or "last" for the last one of its kind.',
     '- --json prints the API objects. Data goes to standard output, everything else to standard error.',
     '- Never print or send keys, codes or passwords.',
     '',

@@ -17,8 +17,8 @@ export interface Streams {
 }
 
 export interface Io {
-  /** Writes data to standard output. */
-  out(text: string): void
+  /** Writes data to standard output. Calls `onWritten` when that succeeded. */
+  out(text: string, onWritten?: () => void): void
   /** Like `out`. Resolves to true when the text is written, to false if standard output is closed. */
   handOver(text: string): Promise<boolean>
   /** Writes everything else to standard error. */
@@ -76,9 +76,9 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     isDrawn = false
   }
   const io: Io = {
-    out: (text) => {
+    out: (text, onWritten) => {
       undraw()
-      if (closedBy === undefined) stdout.write(text)
+      if (closedBy === undefined) stdout.write(text, (error) => (error ? undefined : onWritten?.()))
     },
     handOver: (text) =>
       new Promise((resolve) => {

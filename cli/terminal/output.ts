@@ -2,12 +2,15 @@
  * Prints the results of a command: text for people, API objects for programs.
  *
  * - `--json` prints exactly one document. A stream prints one line per item.
+ * - A text shows the ends of ids, JSON whole ids. Every id in a printed object is recorded; see ids/seen.ts.
  * - Text from the node is neutralized before it is printed to a terminal; see sdk/plain-text.ts.
  *
  * Contract §12.
  */
 
 import { neutralize, oneLine, plainJson } from '../../sdk/plain-text.ts'
+import { type FoundId, idsIn } from '../ids/kinds.ts'
+import type { SeenIds } from '../ids/seen.ts'
 import type { Io } from './io.ts'
 
 export interface Output {
@@ -27,42 +30,62 @@ export interface Output {
   readonly usedStandardError: boolean
   /** Prints a table with a header for people, or the same document for programs. */
   table(wire: unknown, header: readonly string[], rows: readonly (readonly string[])[], empty: string): void
+  /** Records the ids of an object that only a note shows. */
+  saw(wire: unknown): void
   /** Prints a remark for people on standard error; never data. */
   note(text: string): void
   /** {@link note} whose commands are rewritten so that they can be pasted; see as-typed.ts. */
   next(text: string): void
 }
 
-export function createOutput(
-  io: Io,
-  settings: { readonly json: boolean },
-  typed: (text: string) => string = (text) => text,
-): Output {
+export interface OutputParts {
+  readonly io: Io
+  readonly settings: { readonly json: boolean }
+  readonly ids: SeenIds
+  /** Rewrites commands so that they can be pasted. */
+  readonly typed?: (text: string) => string
+}
+
+export function createOutput({ io, settings, ids, typed = (text) => text }: OutputParts): Output {
+  const found = (wire: unknown): FoundId[] => idsIn(wire, ids.me)
+  const forPeople = (wire: unknown, text: string) =>
+    neutralize(ids.shorten(text, typeof wire === 'string' ? undefined : found(wire)))
   const printed = (wire: unknown, text: string) =>
-    settings.json ? `${plainJson(wire)}\n` : `${neutralize(text)}\n`
-  const print = (wire: unknown, text: string) => io.out(printed(wire, text))
+    settings.json ? `${plainJson(wire)}\n` : `${forPeople(wire, text)}\n`
+  const print = (wire: unknown, text: string) => io.out(printed(wire, text), () => ids.add(found(wire)))
+  const note = (text: string) => io.err(`${neutralize(settings.json ? text : ids.shorten(text))}\n`)
   let usedStandardError = false
   return {
     get usedStandardError() {
       return usedStandardError
     },
     resultOrError: async (wire, text) => {
-      if (await io.handOver(printed(wire, text))) return
-      usedStandardError = true
-      io.err(printed(wire, text))
+      const output = printed(wire, text)
+      if (!(await io.handOver(output))) {
+        usedStandardError = true
+        io.err(output)
+      }
+      ids.add(found(wire))
     },
     get json() {
       return settings.json
     },
     result: print,
     item: print,
-    handOver: (wire, text) => io.handOver(printed(wire, text)),
+    handOver: async (wire, text) => {
+      const isWritten = await io.handOver(printed(wire, text))
+      if (isWritten) ids.add(found(wire))
+      return isWritten
+    },
     table: (wire, header, rows, empty) => {
-      if (settings.json || rows.length > 0) print(wire, tableText(header, rows))
+      const of = found(wire)
+      const cells = settings.json ? rows : rows.map((row) => row.map((cell) => ids.shorten(cell, of)))
+      if (settings.json || rows.length > 0) print(wire, tableText(header, cells))
       else io.err(`${typed(empty)}\n`)
     },
-    note: (text) => io.err(`${neutralize(text)}\n`),
-    next: (text) => io.err(`${neutralize(typed(text))}\n`),
+    saw: (wire) => ids.add(found(wire)),
+    note,
+    next: (text) => note(typed(text)),
   }
 }
 

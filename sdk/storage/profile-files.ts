@@ -13,6 +13,7 @@
  * - `transfers/`: state of transfers that are running.
  * - `claims/`: the claims of tasks that this profile took.
  * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock file per question that an `ask` waits for.
+ * - `seen/`, `seen-by-owner/`: ids that the program printed, so that their ends name them.
  *
  * This module imports almost nothing, because every command loads it.
  *
@@ -70,6 +71,8 @@ export function profileFiles(home: string, name: string) {
     journal: join(folder, 'journal.jsonl'),
     lock: join(folder, 'listen.lock'),
     asks: join(folder, 'asks'),
+    seen: join(folder, 'seen'),
+    seenByOwner: join(folder, 'seen-by-owner'),
   }
 }
 export type ProfilePaths = ReturnType<typeof profileFiles>

@@ -43,7 +43,7 @@ async function emptyInbox(agent: Enrolled): Promise<void> {
 test('an enrolled profile shows its identity, and its files are private', async () => {
   const { code, stdout } = await home.run(['whoami', '--profile', 'cleo'])
   expect(code).toBe(0)
-  expect(stdout).toContain(`agent cleo (${cleo.id})`)
+  expect(stdout).toContain(`agent cleo (${cleo.id.slice(-8)})`)
   expect(stdout).toContain(`node ${bridge.url}`)
   expect(stdout).toMatch(/key-bound, scopes messages, tasks, transfers/)
   expect((await stat(home.path('cleo'))).mode & 0o777).toBe(0o700)
@@ -80,7 +80,7 @@ test('--require-listening reports that the recipient is not listening, and the m
   const sent = await cleo.bridge('send', 'dan', 'anybody?', '--require-listening')
   expect(sent.code).toBe(10)
   expect(sent.stderr).toMatch(/^bridge: stored, but nobody is listening for it\nhint: bridge status /)
-  expect((await cleo.bridge('status', storedId(sent))).code).toBe(0)
+  expect((await cleo.bridge('status', /^stored (\S+) as/.exec(sent.stdout)?.[1] ?? '')).code).toBe(0)
 
   const listening = home.start(['listen', '--json', '--profile', 'dan'])
   await listening.printed(/anybody\?/)
@@ -98,7 +98,7 @@ test('--require-listening reports that the recipient is not listening, and the m
 test('peers, conversations and history list the existing ones', async () => {
   const peers = await cleo.bridge('peers')
   expect(peers.stdout).toMatch(/^NAME +ROLE +CONNECTION +ID +DESCRIPTION\n/)
-  expect(peers.stdout).toMatch(new RegExp(`\ndan +.* ${dan.id}\n`))
+  expect(peers.stdout).toMatch(new RegExp(`\ndan +.* ${dan.id.slice(-8)}\n`))
   const [{ peers: all }] = (await cleo.lines<{ peers: { name: string }[] }>('peers')) as [
     { peers: { name: string }[] },
   ]
@@ -143,7 +143,8 @@ test('a question waits for its own answer, and the wait can be resumed', async (
   expect(asked.code).toBe(4)
   const id = /hint: bridge ask --profile cleo --resume (\S+) keeps waiting/.exec(asked.stderr)?.[1] ?? ''
   const [question] = await dan.lines<Message>('listen', '--once', '--timeout', '20')
-  expect(question).toMatchObject({ id, type: 'question', expects_reply_by: expect.any(String) })
+  expect(question).toMatchObject({ type: 'question', expects_reply_by: expect.any(String) })
+  expect(question?.id.slice(-8)).toBe(id)
 
   const waiting = home.start([
     'ask',
@@ -172,7 +173,7 @@ test('a question waits for its own answer, and the wait can be resumed', async (
 })
 
 test('listen prints a message once, and a redelivery is only counted', async () => {
-  const id = storedId(await cleo.bridge('send', 'dan', 'once only'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'once only'))
   expect((await dan.lines<Message>('listen', '--once', '--timeout', '20')).map((each) => each.id)).toEqual([
     id,
   ])
@@ -194,14 +195,14 @@ test('listen prints a message once, and a redelivery is only counted', async () 
 })
 
 test('--ack journal acknowledges messages that were recorded and printed', async () => {
-  const id = storedId(await cleo.bridge('send', 'dan', 'for the record'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'for the record'))
   const heard = await dan.bridge('listen', '--once', '--timeout', '20', '--ack', 'journal')
   expect(heard.stdout).toContain('| for the record')
   expect((await cleo.bridge('status', id)).stdout).toContain('; acknowledged ')
 })
 
 test('--exec passes the message to a command, and acknowledges it only if the command exits 0', async () => {
-  const id = storedId(await cleo.bridge('send', 'dan', 'do it'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'do it'))
   const fails = await dan.bridge('listen', '--once', '--timeout', '20', '--exec', 'exit 3')
   expect(fails).toMatchObject({
     code: 0,
@@ -219,7 +220,7 @@ test('--exec passes the message to a command, and acknowledges it only if the co
 
 test('a second listen of a profile is refused, or with an option exits quietly', async () => {
   const first = home.start(['listen', '--profile', 'dan', '--json'])
-  const id = storedId(await cleo.bridge('send', 'dan', 'to the first'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'to the first'))
   await first.printed(new RegExp(id))
   expect(await dan.bridge('listen', '--once')).toMatchObject({
     code: 12,
@@ -251,7 +252,7 @@ test('listen continues after a restart of the node', async () => {
 test('a closed reader ends listen, and unread messages are not acknowledged', async () => {
   const listening = home.start(['listen', '--profile', 'dan', '--ack', 'journal'])
   listening.child.stdout.destroy()
-  const id = storedId(await cleo.bridge('send', 'dan', 'unread'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'unread'))
   expect(await listening.ended).toMatchObject({ code: 0, stderr: '' })
   expect((await cleo.bridge('status', id)).stdout).toContain('not acknowledged')
   await dan.bridge('ack', id)
@@ -333,9 +334,9 @@ test('all commands of a profile share one session, and closing it ends a listen'
     resumed: true,
   })
   const listening = home.start(['listen', '--profile', 'dan', '--json'])
-  const id = storedId(await cleo.bridge('send', 'dan', 'last words'))
+  const id = storedId(await cleo.bridge('send', '--json', 'dan', 'last words'))
   await listening.printed(/last words/)
-  expect((await dan.bridge('session', 'close')).stdout).toBe(`closed session ${session?.id}\n`)
+  expect((await dan.bridge('session', 'close')).stdout).toBe(`closed session ${session?.id.slice(-8)}\n`)
   expect(await listening.ended).toMatchObject({
     code: 6,
     stderr: expect.stringContaining('this session was closed'),
@@ -368,7 +369,7 @@ test.each([
 ] as const)(
   'a command of --exec ends with listen, also by %s, and its message is not acknowledged',
   async (signal, code) => {
-    const id = storedId(await cleo.bridge('send', 'dan', 'long work'))
+    const id = storedId(await cleo.bridge('send', '--json', 'dan', 'long work'))
     const listening = home.start(['listen', '--profile', 'dan', '--exec', 'echo started $$; sleep 60; true'])
     const leader = Number(/started (\d+)/.exec(await listening.printed(/started \d+\n/))?.[1])
     listening.child.kill(signal)

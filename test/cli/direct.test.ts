@@ -56,7 +56,17 @@ async function serve(...more: string[]): Promise<{ sender: Started; id: string }
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--allow-plain']
   const sender = home.start([...words, ...more, '--profile', 'ned'])
   const said = await sender.said(/serving the file/)
-  return { sender, id: /offered as ([0-9a-f-]{36})/.exec(said)?.[1] ?? '' }
+  return { sender, id: await wholeId(said) }
+}
+
+/** The id of the transfer of ned that a text shows by its end. */
+async function wholeId(said: string): Promise<string> {
+  const [shown] = await ned.lines<Transfer>(
+    'transfer',
+    'show',
+    /offered as ([0-9a-f]+)/.exec(said)?.[1] ?? '',
+  )
+  return shown?.id ?? ''
 }
 
 /** The helper is the only child of the sender. */
@@ -115,7 +125,7 @@ test('plain http is used by sender and recipient only on explicit request', asyn
   sender.child.kill('SIGINT')
   const { code, stderr } = await sender.ended
   expect(code).toBe(130)
-  expect(stderr).toContain(`--resume ${id} --direct --allow-plain`)
+  expect(stderr).toContain(`--resume ${id.slice(-8)} --direct --allow-plain`)
   await ned.lines('transfer', 'cancel', id)
 })
 
@@ -124,7 +134,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   // No server is at that address, so the sender runs without the probe.
   const words = ['transfer', 'send', join(folder, 'report.pdf'), '--to', 'opal', '--direct', '--no-probe']
   const sender = home.start([...words, '--tunnel-command', tunnel, '--profile', 'ned'])
-  const id = /offered as ([0-9a-f-]{36})/.exec(await sender.said(/serving the file/))?.[1] ?? ''
+  const id = await wholeId(await sender.said(/serving the file/))
   await opal.lines('transfer', 'accept', id)
   const peer = await openProfile('opal', { home: desk.home })
   const { endpoint, token } = await peer.transfers.secret(id)
@@ -164,7 +174,7 @@ test('an existing tunnel leads to the given port, over TLS that the sender trust
   expect(refused.stderr).toMatch(
     /the tunnel does not lead to this command: the certificate of the helper .*\n/,
   )
-  const [offered = ''] = /[0-9a-f-]{36}/.exec(refused.stderr) ?? []
+  const [, offered = ''] = /^offered as (\S+)/m.exec(refused.stderr) ?? []
   const [shown] = await ned.lines<Transfer>('transfer', 'show', offered)
   expect(shown).toMatchObject({ state: 'offered', offer: { endpoint_ready: false } })
 
@@ -172,10 +182,9 @@ test('an existing tunnel leads to the given port, over TLS that the sender trust
   await writeFile(authority, trusted.root.cert)
   const environment = { NODE_EXTRA_CA_CERTS: authority }
   const sender = home.start([...words, '--profile', 'ned'], { environment })
-  const [id = ''] = /[0-9a-f-]{36}/.exec(await sender.said(/serving the file/)) ?? []
-  expect(id).toBe(offered)
+  expect(await sender.said(/serving the file/)).toContain(`resuming ${offered}, `)
   const into = await box()
-  const received = await opal.bridge('transfer', 'receive', id, '--output', into)
+  const received = await opal.bridge('transfer', 'receive', shown?.id ?? '', '--output', into)
   expect(received).toMatchObject({ code: 0, stderr: expect.not.stringContaining('PLAIN') })
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
   const { code, stderr } = await sender.ended

@@ -94,7 +94,8 @@ function readSome(pipe: number, bound = Number.POSITIVE_INFINITY): string {
 test('after kill -9 between journal and output, the next listen prints the unprinted message', async () => {
   const body = 'x'.repeat(60_000)
   const ids: string[] = []
-  for (let count = 0; count < 8; count += 1) ids.push(storedId(await cleo.bridge('send', dan.name, body)))
+  for (let count = 0; count < 8; count += 1)
+    ids.push(storedId(await cleo.bridge('send', '--json', dan.name, body)))
 
   // Its reader takes one message only: a full pipe blocks the process while the journal has more messages
   // than were printed.
@@ -150,7 +151,7 @@ test(`${kills} kills of a listen at any moment lose no message, and duplicate on
       })
     })
     for (let count = 0; count < 6; count += 1)
-      ids.push(storedId(await cleo.bridge('send', dan.name, `${round}`)))
+      ids.push(storedId(await cleo.bridge('send', '--json', dan.name, `${round}`)))
     await first
     await delay(chance() * 30)
     listening.kill('SIGKILL')
@@ -178,7 +179,7 @@ test('with a full disk as its output listen fails without losing a message, and 
     const [code] = (await once(child, 'close')) as [number]
     return { code, stderr }
   }
-  const sent = await onFullDisk('send', dan.name, 'to nobody', '--profile', cleo.name)
+  const sent = await onFullDisk('send', '--json', dan.name, 'to nobody', '--profile', cleo.name)
   expect(sent.code).toBe(0)
   const id = storedId({ ...sent, stdout: sent.stderr })
   expect(await onFullDisk('listen', '--once', '--timeout', '20', '--profile', dan.name)).toEqual({

@@ -81,7 +81,9 @@ test('a holder that claims again gets its claim, and another session gets the en
   expect((await cleo('task', 'cancel', id)).code).toBe(0)
   expect(await dan('task', 'claim', id)).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining(`stop the work, then run bridge task stopped --profile dan ${id}\n`),
+    stderr: expect.stringContaining(
+      `stop the work, then run bridge task stopped --profile dan ${id.slice(-8)}\n`,
+    ),
   })
 
   const other = await created()

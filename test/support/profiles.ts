@@ -50,8 +50,8 @@ export async function enrollAgain(
   return ended
 }
 
+/** The id in the JSON that `bridge send --json` printed. */
 export const storedId = ({ stdout }: Ended): string => {
-  const id = /^stored (\S+) as number/.exec(stdout)?.[1]
-  if (id === undefined) throw new Error(`nothing was stored: ${stdout}`)
-  return id
+  const { message } = JSON.parse(stdout) as { readonly message: { readonly id: string } }
+  return message.id
 }

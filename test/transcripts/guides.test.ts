@@ -46,7 +46,9 @@ test.each(guideTopics)('the commands in the guide of %s work', async (topic) => 
   expect(blocks.length).toBeGreaterThan(0)
   const file = join(home.folder, 'notes.txt')
   writeFileSync(file, 'one line\n')
-  const question = storedId(await hugo.bridge('send', 'gina', '--type', 'question', 'Which branch?'))
+  const question = storedId(
+    await hugo.bridge('send', '--json', 'gina', '--type', 'question', 'Which branch?'),
+  )
   const task = await hugo.lines<{ id: string }>('task', 'create', 'gina', 'Count', 'Count the lines.')
   const folder = join(home.folder, topic)
   mkdirSync(folder)

@@ -33,12 +33,14 @@ export function auditCommand(context: CliContext, run = audit): Command {
     .description('Show the audit, by default its latest records. With --follow, keep printing new ones.')
     .option('--kind <kind>', 'only this kind: bridge help audit-kinds lists them')
     .option('--actor <agent>', 'only by this actor: name or id of an agent, or the id of any person')
-    .option('--subject <id>', 'only about the object with this id', id)
+    .option('--subject <object_id>', 'only about the object with this id', id)
     .option('--since <when>', 'from this time on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
     .option('--until <when>', 'before this time', when)
     .option('--limit <count>', 'how many at most', wholeNumber(1, 100), 50)
-    .option('--before <id>', 'the page before this record', id)
-    .addOption(new Option('--after <id>', 'the page after this record').argParser(id).conflicts('before'))
+    .option('--before <record_id>', 'the page before this record', id)
+    .addOption(
+      new Option('--after <record_id>', 'the page after this record').argParser(id).conflicts('before'),
+    )
     .addOption(
       new Option('--node', 'records that belong to no project: sign-ins, links').conflicts([
         'project',

@@ -22,8 +22,8 @@ export function messageCommand(context: CliContext, run = message): Command {
     .argument('<agent>', 'name or id')
     .argument('[text]', 'standard input when absent or -')
     .option('--type <type>', types.join(', '), oneOf(types), 'note' as const)
-    .option('--conversation <id>', 'another conversation of the agent', id)
-    .option('--in-reply-to <id>', 'the message that this one answers', id)
+    .option('--conversation <conversation_id>', 'another conversation of the agent', id)
+    .option('--in-reply-to <message_id>', 'the message that this one answers', id)
     .option('--reply-within <duration>', 'how soon an answer is expected', seconds)
     .option('--key <key>', 'idempotency key, to retry a message safely')
   return withProject(message).action(

@@ -57,6 +57,7 @@ export async function taskRun(context: CliContext, options: TaskRunOptions): Pro
   const { tasks } = await context.bridge()
   const endings: WorkEvent[] = []
   const onEvent = (event: WorkEvent) => {
+    if ('task' in event) output.saw(event.task)
     const words = eventWords(event)
     output.note(words)
     if (event.type !== 'ended' && event.type !== 'lost') return

@@ -99,12 +99,16 @@ async function sendOne(
   if (isDirect === true) await requireServable(file)
   const direct = isDirect === true ? serving(context, bridge, options) : undefined
   let offered = resume
-  const onResumed = ({ id: transferId }: Transfer) => {
+  const onResumed = (transfer: Transfer) => {
+    const { id: transferId } = transfer
     offered = transferId
+    output.saw(transfer)
     output.note(`resuming ${transferId}, which was interrupted`)
   }
-  const onOffered = ({ id: transferId, encryption }: Transfer) => {
+  const onOffered = (transfer: Transfer) => {
+    const { id: transferId, encryption } = transfer
     offered = transferId
+    output.saw(transfer)
     output.note(
       `offered as ${transferId}${encryption === 'age' ? ', sealed to the key of the recipient' : ''}`,
     )

@@ -158,7 +158,8 @@ async function directMs(node: BenchNode, file: string, into: string, ...more: st
     const id = /offered as ([0-9a-f-]{36})/.exec(text)?.[1]
     if (id !== undefined) offered.resolve(id)
   }
-  const sender = node.run([...sending(file), '--direct', '--allow-plain', ...more], { onError })
+  // With --json, notes show whole ids.
+  const sender = node.run([...sending(file), '--json', '--direct', '--allow-plain', ...more], { onError })
   const id = await Promise.race([offered.promise, sender.then(({ stderr }) => stderr)])
   await node.run([...receiving(id, into), '--allow-plain'])
   const ms = performance.now() - began

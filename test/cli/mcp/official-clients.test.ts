@@ -64,8 +64,8 @@ test.each<[string, () => Promise<Connected>]>([
   ['that probes by server/discover', either],
 ])('the client %s lists and calls every tool', async (_, connect) => {
   const { recipient: dan } = scene
-  const asked = storedId(await dan.bridge('send', 'cleo', 'is it green?', '--type', 'question'))
-  const noted = storedId(await dan.bridge('send', 'cleo', 'a note'))
+  const asked = storedId(await dan.bridge('send', '--json', 'cleo', 'is it green?', '--type', 'question'))
+  const noted = storedId(await dan.bridge('send', '--json', 'cleo', 'a note'))
   const [created] = await dan.lines<Task>('task', 'create', 'cleo', 'Count', 'the lines')
   await writeFile(join(scene.folder, 'report.txt'), 'all green')
   const client = await connect()

@@ -54,6 +54,7 @@ export const createEnrollment = (
     const issued = await confirmed(context, owner, options, () =>
       owner.enrollments.create(project.id, agentId, inputOf(options), { signal: context.signal }),
     )
+    context.output.saw(issued)
     context.output.note(`works once, until ${issued.expires_at}; enrollment ${issued.enrollment_id}`)
     context.output.result(issued, issued.prompt.trimEnd())
   })

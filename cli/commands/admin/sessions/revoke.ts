@@ -9,7 +9,7 @@ export function revokeSessionCommand(context: CliContext, run = revokeSession): 
     "bridge admin sessions revoke $(bridge admin sessions | awk 'NR == 2 { print $1 }')",
   )
     .description('End one of your own sign-ins.')
-    .argument('<id>', 'as bridge admin sessions shows it', id)
+    .argument('<session_id>', 'as bridge admin sessions shows it', id)
     .action((sessionId: string) => run(context, sessionId))
 }
 
