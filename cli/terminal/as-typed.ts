@@ -80,7 +80,8 @@ function pathOf(words: readonly string[]): string | undefined {
 }
 
 function optionOf(path: string, { profile, data }: Spelling): string {
-  if (path === 'help') return ''
+  // Without the option, `hooks install` keeps the profile of the installation, which may be another one.
+  if (path === 'help' || path.startsWith('hooks ')) return ''
   if (path === 'up' || path.startsWith('server '))
     return data === undefined ? '' : ` --data ${shellWord(data)}`
   return profile === undefined ? '' : ` --profile ${shellWord(profile)}`

@@ -128,3 +128,7 @@ test('messages about a node in another folder contain that folder, and their com
     'next: bridge server start; then',
   )
 })
+
+test('a command of the hooks is named without the profile, because install would store it', () => {
+  expect(asTyped('bridge hooks install claude', { profile: 'ada' })).toBe('bridge hooks install claude')
+})
