@@ -52,7 +52,12 @@ export type { HelperErrorCode } from './contract/helper/errors.ts'
 export type { AttentionKind } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'
 export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
-export type { Agent, AgentInput, AgentInstructionPreview } from './contract/owner/agents.ts'
+export type {
+  Agent,
+  AgentInput,
+  AgentInstructionPreview,
+  AgentProfileInput,
+} from './contract/owner/agents.ts'
 export type { AuditList, AuditRecord, EventList } from './contract/owner/audit.ts'
 export type {
   Credential,
@@ -62,10 +67,16 @@ export type {
   TakeoverIssued,
 } from './contract/owner/credentials.ts'
 export type { Enrollment, EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
-export type { Environment, EnvironmentInput } from './contract/owner/environments.ts'
+export type { Environment, EnvironmentInput, EnvironmentProfileInput } from './contract/owner/environments.ts'
 export type { OwnerInbox, OwnerInboxMessage, OwnerMessageInput } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'
-export type { Project, ProjectInput, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
+export type {
+  Project,
+  ProjectInput,
+  ProjectPolicy,
+  ProjectProfileInput,
+  ProjectState,
+} from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'

@@ -131,7 +131,8 @@ export const errors = {
   state_conflict: {
     status: 409,
     retry: 'never',
-    meaning: 'The current state of the resource does not allow this. details.state names the state.',
+    meaning:
+      'The current state of the resource does not allow this. details.state, or another of its fields, names the state.',
   },
   claim_held: {
     status: 409,

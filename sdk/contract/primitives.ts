@@ -37,6 +37,10 @@ export const words = <const T extends string>(all: readonly T[]) =>
 export const Strict = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false })
 
+/** Schema of a change: each field is optional, and at least one must be given. */
+export const Change = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Partial(Strict(properties), { additionalProperties: false, minProperties: 1 })
+
 export const Uuid = Type.String({
   format: 'uuid',
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',

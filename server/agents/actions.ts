@@ -9,14 +9,16 @@ import type {
   AgentInstructionPreview,
   AgentNamed,
   AgentNameInput,
+  AgentProfileInput,
   AgentStateInput,
 } from '../../sdk/contract/owner/agents.ts'
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import { renderInstructions } from '../bootstrap/instructions.ts'
 import type { Context } from '../context.ts'
+import { changedFields } from '../database/changed-fields.ts'
 import { toPage } from '../database/page.ts'
-import type { ProjectRow } from '../database/tables.ts'
+import type { Db, ProjectRow } from '../database/tables.ts'
 import { findEnvironment } from '../environments/store.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
@@ -33,11 +35,7 @@ export function createAgent(
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const { environment_id = null } = input
-    if (environment_id !== null && !(await findEnvironment(tx.db, project.id, environment_id))) {
-      throw new ApiError('not_found', {
-        message: 'environment_id is not the id of an environment in this project.',
-      })
-    }
+    await requireEnvironment(tx.db, project.id, environment_id)
     if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const id = await store.insertAgent(tx, {
       project_id: project.id,
@@ -55,6 +53,14 @@ export function createAgent(
       details: { name: input.name },
     })
     return { agent: view(context, await store.getAgent(tx.db, project.id, id)) }
+  })
+}
+
+/** @throws not_found */
+async function requireEnvironment(db: Db, projectId: string, id: string | null): Promise<void> {
+  if (id === null || (await findEnvironment(db, projectId, id))) return
+  throw new ApiError('not_found', {
+    message: 'environment_id is not the id of an environment in this project.',
   })
 }
 
@@ -145,16 +151,50 @@ export function renameAgent(
   })
 }
 
+/** Changes the given fields. A request that changes nothing leaves no record. */
+export function changeAgent(
+  context: Context,
+  caller: OwnerCaller,
+  ids: AgentIds,
+  input: AgentProfileInput,
+): Promise<Agent> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await getProject(tx.db, caller, ids.id)
+    const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
+    const changed = changedFields(agent, input)
+    const fields = Object.keys(changed)
+    if (fields.length === 0) return view(context, agent)
+    await requireEnvironment(tx.db, project.id, changed.environment_id ?? null)
+    await store.updateProfile(tx, agent.id, changed)
+    await recordAudit(tx, {
+      kind: 'agent.changed',
+      actor: ownerActor(caller),
+      project_id: project.id,
+      subject: { type: 'agent', id: agent.id },
+      details: { fields },
+    })
+    return view(context, { ...agent, ...changed })
+  })
+}
+
+/** @throws not_found; state_conflict if the instructions are newer than the caller's */
 export function saveInstructions(
   context: Context,
   caller: OwnerCaller,
   ids: AgentIds,
-  { instructions }: AgentInstructionInput,
+  { instructions, if_updated_at }: AgentInstructionInput,
 ): Promise<AgentInstructionPreview> {
   return writeAsOwner(context, caller, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
-    await store.updateInstructions(tx, agent.id, instructions)
+    const { instructions_updated_at: updated_at } = agent
+    if (if_updated_at !== undefined && if_updated_at !== updated_at) {
+      throw new ApiError('state_conflict', {
+        message: 'The instructions were saved since they were read. Read them again.',
+        details: { updated_at },
+      })
+    }
+    await store.updateInstructions(tx, agent.id, instructions, laterThan(updated_at, tx.nowIso))
     await recordAudit(tx, {
       kind: 'agent.instructed',
       actor: ownerActor(caller),
@@ -165,6 +205,10 @@ export function saveInstructions(
     return preview(project, await store.getAgent(tx.db, project.id, agent.id))
   })
 }
+
+/** Returns `now`, or the millisecond after it if the last state has the same time. */
+const laterThan = (last: string | null, now: string): string =>
+  last === now ? new Date(Date.parse(now) + 1).toISOString() : now
 
 /** Renders the instructions as the agent would get them now. Changes nothing. */
 export function previewInstructions(

@@ -21,6 +21,9 @@ export function agentOwnerRoutes(app: FastifyInstance, context: Context): void {
   route(app, context, agents.rename, ({ caller, params, body }) =>
     actions.renameAgent(context, caller, params, body),
   )
+  route(app, context, agents.change, ({ caller, params, body }) =>
+    actions.changeAgent(context, caller, params, body),
+  )
   route(app, context, agents.setInstructions, ({ caller, params, body }) =>
     actions.saveInstructions(context, caller, params, body),
   )

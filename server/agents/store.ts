@@ -1,6 +1,6 @@
 import type { RecipientKey } from '../../sdk/contract/agent/peers.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import type { Agent } from '../../sdk/contract/owner/agents.ts'
+import type { Agent, AgentProfileInput } from '../../sdk/contract/owner/agents.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { ApiError } from '../api-error.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
@@ -121,10 +121,19 @@ export async function updateName(tx: Tx, id: string, name: string): Promise<void
   await tx.db.updateTable('agents').set({ name }).where('id', '=', id).execute()
 }
 
-export async function updateInstructions(tx: Tx, id: string, instructions: string): Promise<void> {
+export async function updateProfile(tx: Tx, id: string, changed: AgentProfileInput): Promise<void> {
+  await tx.db.updateTable('agents').set(changed).where('id', '=', id).execute()
+}
+
+export async function updateInstructions(
+  tx: Tx,
+  id: string,
+  instructions: string,
+  updatedAt: string,
+): Promise<void> {
   await tx.db
     .updateTable('agents')
-    .set({ instructions, instructions_updated_at: tx.nowIso })
+    .set({ instructions, instructions_updated_at: updatedAt })
     .where('id', '=', id)
     .execute()
 }

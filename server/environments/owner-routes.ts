@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { contract } from '../../sdk/contract/index.ts'
 import type { Context } from '../context.ts'
 import { route } from '../route.ts'
-import { createEnvironment, getEnvironment, listEnvironments } from './actions.ts'
+import { changeEnvironment, createEnvironment, getEnvironment, listEnvironments } from './actions.ts'
 
 const { environments } = contract.owner
 
@@ -14,4 +14,7 @@ export function environmentOwnerRoutes(app: FastifyInstance, context: Context): 
     listEnvironments(context, caller, params.id, query),
   )
   route(app, context, environments.get, ({ caller, params }) => getEnvironment(context, caller, params))
+  route(app, context, environments.change, ({ caller, params, body }) =>
+    changeEnvironment(context, caller, params, body),
+  )
 }

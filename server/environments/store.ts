@@ -1,5 +1,10 @@
 import { limits } from '../../sdk/contract/limits.ts'
-import type { Environment, EnvironmentInput } from '../../sdk/contract/owner/environments.ts'
+import type {
+  Environment,
+  EnvironmentInput,
+  EnvironmentProfileInput,
+} from '../../sdk/contract/owner/environments.ts'
+import { ApiError } from '../api-error.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import type { Db, EnvironmentRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -15,6 +20,13 @@ export async function findEnvironment(
     .where('id', '=', id)
     .where('project_id', '=', projectId)
     .executeTakeFirst()
+}
+
+/** @throws not_found */
+export async function getEnvironment(db: Db, projectId: string, id: string): Promise<EnvironmentRow> {
+  const row = await findEnvironment(db, projectId, id)
+  if (row === undefined) throw new ApiError('not_found')
+  return row
 }
 
 export async function isNameTaken(db: Db, projectId: string, name: string): Promise<boolean> {
@@ -42,6 +54,10 @@ export async function insertEnvironment(
   }
   await tx.db.insertInto('environments').values(row).execute()
   return row
+}
+
+export async function updateEnvironment(tx: Tx, id: string, changed: EnvironmentProfileInput): Promise<void> {
+  await tx.db.updateTable('environments').set(changed).where('id', '=', id).execute()
 }
 
 export async function listEnvironments(

@@ -4,11 +4,13 @@ import type {
   ProjectDeleted,
   ProjectDeleteInput,
   ProjectInput,
+  ProjectProfileInput,
   ProjectStateInput,
 } from '../../sdk/contract/owner/projects.ts'
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { changedFields } from '../database/changed-fields.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
@@ -43,6 +45,32 @@ export function createProject(context: Context, caller: OwnerCaller, input: Proj
       details: { name: row.name },
     })
     return store.toProject(row)
+  })
+}
+
+/** Changes the given fields. A request that changes nothing leaves no record. */
+export function changeProject(
+  context: Context,
+  caller: OwnerCaller,
+  id: string,
+  { policy, ...profile }: ProjectProfileInput,
+): Promise<Project> {
+  return writeAsOwner(context, caller, async (tx) => {
+    const project = await store.getProject(tx.db, caller, id)
+    const changed = changedFields(project, { ...profile, ...policy })
+    const fields = Object.keys(changed)
+    if (fields.length === 0) return store.toProject(project)
+    if (changed.name !== undefined && (await store.isNameTaken(tx.db, changed.name)))
+      throw new ApiError('name_taken')
+    await store.updateProject(tx, id, changed)
+    await recordAudit(tx, {
+      kind: 'project.changed',
+      actor: ownerActor(caller),
+      project_id: id,
+      subject: { type: 'project', id },
+      details: { fields, ...(changed.name !== undefined && { from: project.name, to: changed.name }) },
+    })
+    return store.toProject({ ...project, ...changed, updated_at: tx.nowIso })
   })
 }
 

@@ -62,6 +62,18 @@ export async function insertProject(
   return row
 }
 
+export async function updateProject(
+  tx: Tx,
+  id: string,
+  changed: Partial<Pick<ProjectRow, 'name' | 'description' | keyof Project['policy']>>,
+): Promise<void> {
+  await tx.db
+    .updateTable('projects')
+    .set({ ...changed, updated_at: tx.nowIso })
+    .where('id', '=', id)
+    .execute()
+}
+
 export async function updateProjectState(tx: Tx, id: string, state: ProjectRow['state']): Promise<void> {
   await tx.db.updateTable('projects').set({ state, updated_at: tx.nowIso }).where('id', '=', id).execute()
 }

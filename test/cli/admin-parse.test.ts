@@ -8,6 +8,7 @@ import { assignCommand } from '../../cli/commands/admin/administrator/assign.ts'
 import { createAdministratorCommand } from '../../cli/commands/admin/administrator/create.ts'
 import { linkAdministratorCommand } from '../../cli/commands/admin/administrator/link.ts'
 import { administratorStateCommand } from '../../cli/commands/admin/administrator/state.ts'
+import { changeAgentCommand } from '../../cli/commands/admin/agent/change.ts'
 import { createAgentCommand } from '../../cli/commands/admin/agent/create.ts'
 import { instructionsCommand } from '../../cli/commands/admin/agent/instructions.ts'
 import { nameAgentCommand } from '../../cli/commands/admin/agent/name.ts'
@@ -16,12 +17,14 @@ import { revokeCredentialCommand } from '../../cli/commands/admin/credential/rev
 import { createEnrollmentCommand } from '../../cli/commands/admin/enrollment/create.ts'
 import { listEnrollmentsCommand } from '../../cli/commands/admin/enrollment/list.ts'
 import { revokeEnrollmentCommand } from '../../cli/commands/admin/enrollment/revoke.ts'
+import { changeEnvironmentCommand } from '../../cli/commands/admin/environment/change.ts'
 import { createEnvironmentCommand } from '../../cli/commands/admin/environment/create.ts'
 import { historyCommand } from '../../cli/commands/admin/history.ts'
 import { loginCommand } from '../../cli/commands/admin/login.ts'
 import { messageCommand } from '../../cli/commands/admin/message.ts'
 import { setPairingCommand } from '../../cli/commands/admin/pairing/set.ts'
 import { passwordCommand } from '../../cli/commands/admin/password.ts'
+import { changeProjectCommand } from '../../cli/commands/admin/project/change.ts'
 import { createProjectCommand } from '../../cli/commands/admin/project/create.ts'
 import { deleteProjectCommand } from '../../cli/commands/admin/project/delete.ts'
 import { projectStateCommand } from '../../cli/commands/admin/project/state.ts'
@@ -71,6 +74,20 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
     createProjectCommand,
     ['demo', '--idle-seconds', '15m', '--message-budget', '5', '--audit-days', '30'],
     ['demo', { idleSeconds: 900, messageBudget: 5, auditDays: 30 }],
+  ],
+  [
+    'project change',
+    changeProjectCommand,
+    ['demo', '--name', 'orchard', '--idle-seconds', 'default', '--audit-days', '30'],
+    ['demo', { name: 'orchard', idleSeconds: 'default', auditDays: 30 }],
+  ],
+  ['environment change', changeEnvironmentCommand, ['desk', '--kind', 'ci'], ['desk', { kind: 'ci' }]],
+  ['agent change', changeAgentCommand, ['ada', '--role', ''], ['ada', { role: '' }]],
+  [
+    'agent change to no environment',
+    changeAgentCommand,
+    ['ada', '--no-environment'],
+    ['ada', { environment: false }],
   ],
   ['project state', projectStateCommand, ['demo', 'paused'], ['demo', 'paused']],
   [

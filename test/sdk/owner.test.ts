@@ -449,7 +449,19 @@ test('an owner assigns a project to a person who signs in by a link, and deletes
   onTestFinished(() => kim.close())
   expect(kim.session?.user).toEqual({ id: administrator.id, name: 'kim', role: 'administrator' })
   const { agent } = await kim.agents.create(project.id, { name: 'ada' })
-  await kim.agents.setInstructions(project.id, agent.id, 'Read twice.')
+  const { updated_at } = await kim.agents.setInstructions(project.id, agent.id, 'Read once.')
+  await kim.agents.setInstructions(project.id, agent.id, 'Read twice.', { ifUpdatedAt: updated_at })
+  const late = kim.agents.setInstructions(project.id, agent.id, 'Lost.', { ifUpdatedAt: null })
+  expect(await refusal(late)).toMatchObject({ code: 'state_conflict' })
+  const desk = await kim.environments.create(project.id, { name: 'desk', kind: 'laptop' })
+  expect(await kim.environments.change(project.id, 'desk', { kind: 'ci' })).toEqual({ ...desk, kind: 'ci' })
+  expect(await kim.agents.change('handed over', 'ada', { environment_id: 'desk' })).toMatchObject({
+    environment_id: desk.id,
+  })
+  expect(await kim.projects.change(project.id, { policy: { audit_days: 30 } })).toMatchObject({
+    name: 'handed over',
+    policy: { audit_days: 30 },
+  })
   expect(await kim.agents.rename(project.id, agent.id, 'eva')).toEqual({ id: agent.id, name: 'eva' })
   expect((await kim.agents.instructions(project.id, agent.id)).rendered).toMatch(
     /^You are eva.*Read twice\.$/s,

@@ -86,6 +86,27 @@ describe('work instructions', () => {
     expect(line?.details).toEqual({ bytes: Buffer.byteLength(text) })
   })
 
+  test('are not overwritten by a writer that read an older state', async () => {
+    const { project, ada } = await world.pair()
+    const target = of(project.id, `agents/${ada.id}/instructions`)
+    const save = (instructions: string, if_updated_at: string | null) =>
+      world.owner.call({ target, body: { instructions, if_updated_at } })
+    // The test's clock stands still, so both states are of the same millisecond.
+    const first = (await save('first', null)).json as { updated_at: string }
+    const second = (await save('second', first.updated_at)).json as { updated_at: string }
+    for (const stale of [null, first.updated_at]) {
+      const refused = await save('lost', stale)
+      expectRefusal(refused, 'state_conflict')
+      expect(refused.json).toMatchObject({ details: { updated_at: second.updated_at } })
+    }
+    expect((await read(project.id, ada.id)).instructions).toBe('second')
+    expect(await audited(project.id, 'agent.instructed')).toHaveLength(2)
+    expectRefusal(
+      await world.owner.call({ target, body: { instructions: 'x', if_updated_at: 'yesterday' } }),
+      'invalid_request',
+    )
+  })
+
   test('are removed by an empty text, and refused beyond their size limit', async () => {
     const { project, ada } = await world.pair()
     const target = of(project.id, `agents/${ada.id}/instructions`)
@@ -96,6 +117,116 @@ describe('work instructions', () => {
     )
     await world.owner.ok({ target, body: { instructions: '' } })
     expect((await read(project.id, ada.id)).instructions).toBe('')
+  })
+})
+
+describe('a change', () => {
+  const change = (target: string, body: object) =>
+    world.owner.call({ target: `${target}/profile`, body: { ...body } })
+  const profileOf = (project: string) => `/api/admin/projects/${project}`
+  const refusedEmpty = async (target: string) => expectRefusal(await change(target, {}), 'invalid_request')
+
+  test('of a project keeps the other fields, merges the policy and applies at once', async () => {
+    const { project, ada, ben, conversation } = await world.pair()
+    const target = profileOf(project.id)
+    await world.owner.ok({ target: `${target}/profile`, body: { policy: { audit_days: 30 } } })
+    const name = world.name('orchard')
+    const changed = await change(target, { name, policy: { message_budget: 1, audit_days: 31 } })
+    expect(changed.json).toMatchObject({
+      id: project.id,
+      name,
+      description: '',
+      state: 'active',
+      policy: { idle_seconds: null, message_budget: 1, audit_days: 31 },
+    })
+    await ada.send(conversation, ben.id, 'the only one')
+    await expect(ada.send(conversation, ben.id, 'one too many')).rejects.toThrow('conversation_budget')
+    expect((await change(target, { policy: { message_budget: null } })).json).toMatchObject({
+      policy: { message_budget: null, audit_days: 31 },
+    })
+    expect(await audited(project.id, 'project.changed')).toMatchObject([
+      { details: { fields: ['audit_days'] } },
+      { details: { fields: ['name', 'message_budget', 'audit_days'], to: name } },
+      { details: { fields: ['message_budget'] } },
+    ])
+  })
+
+  test('of a project is refused without a field, with a taken name or an impossible value', async () => {
+    const target = profileOf(await world.project())
+    await refusedEmpty(target)
+    for (const body of [{ policy: {} }, { policy: { audit_days: 0 } }, { name: null }, { state: 'paused' }])
+      expectRefusal(await change(target, body), 'invalid_request')
+    expectRefusal(await change(target, { name: world.bridge.project.name }), 'name_taken')
+  })
+
+  test('of an agent reaches its peers and its bootstrap at once, and says nothing of its texts', async () => {
+    const { project, ada, ben } = await world.pair()
+    const target = of(project.id, `agents/${ada.id}`)
+    const before = await world.owner.ok<{ connection: object }>({ target })
+    const texts = { role_name: 'Night reviewer', description: 'reads at night' }
+    const changed = await change(target, { ...texts, prompt_template: 'Read slowly.' })
+    expect(changed.json).toEqual({
+      ...before,
+      ...texts,
+      role: 'night-reviewer',
+      prompt_template: 'Read slowly.',
+      connection: { ...before.connection, observed_at: expect.any(String) },
+    })
+    const { peers } = await ben.ok<{ peers: object[] }>({ target: '/api/v1/peers' })
+    expect(peers).toMatchObject([{ id: ada.id, ...texts }])
+    expect(await ada.ok({ target: '/api/v1/bootstrap', session: null })).toMatchObject({
+      agent: { role_name: 'Night reviewer' },
+      instructions: expect.stringContaining('Read slowly.'),
+    })
+    await change(target, { role_name: '' })
+    expect(await world.owner.ok({ target })).toMatchObject({ role_name: '', description: texts.description })
+    expect(await audited(project.id, 'agent.changed')).toMatchObject([
+      { details: { fields: ['role_name', 'description', 'prompt_template'] } },
+      { details: { fields: ['role_name'] } },
+    ])
+  })
+
+  test('of an agent takes an environment of its project only', async () => {
+    const { project, ada } = await world.pair()
+    const target = of(project.id, `agents/${ada.id}`)
+    const place = (id: string) =>
+      world.owner.ok<{ id: string }>({
+        target: of(id, 'environments'),
+        body: { name: 'desk', kind: 'laptop' },
+      })
+    const [here, elsewhere] = [await place(project.id), await place(await world.project())]
+    expect((await change(target, { environment_id: here.id })).json).toMatchObject({
+      environment_id: here.id,
+    })
+    expectRefusal(await change(target, { environment_id: elsewhere.id, role_name: 'x' }), 'not_found')
+    expect(await world.owner.ok({ target })).toMatchObject({ environment_id: here.id, role_name: '' })
+    expect((await change(target, { environment_id: null })).json).toMatchObject({ environment_id: null })
+    await refusedEmpty(target)
+    for (const body of [
+      { name: 'eva' },
+      { role_name: 'a\u202Eb' },
+      { prompt_template: 'x'.repeat(32 * 1024 + 1) },
+    ])
+      expectRefusal(await change(target, body), 'invalid_request')
+  })
+
+  test('of an environment keeps the other fields, also in an archived project', async () => {
+    const project = await world.project()
+    const made = await world.owner.ok<{ id: string }>({
+      target: of(project, 'environments'),
+      body: { name: 'desk', kind: 'laptop', description: 'by the window' },
+    })
+    const target = of(project, `environments/${made.id}`)
+    await world.setProject(project, 'archived')
+    expect((await change(target, { kind: 'server' })).json).toEqual({ ...made, kind: 'server' })
+    expect((await change(target, { name: 'desk' })).json).toEqual({ ...made, kind: 'server' })
+    await refusedEmpty(target)
+    expectRefusal(await change(target, { kind: 'boat' }), 'invalid_request')
+    expectRefusal(
+      await change(of(await world.project(), `environments/${made.id}`), { kind: 'ci' }),
+      'not_found',
+    )
+    expect(await audited(project, 'environment.changed')).toMatchObject([{ details: { fields: ['kind'] } }])
   })
 })
 

@@ -7,6 +7,7 @@ import { createAdministratorCommand } from './administrator/create.ts'
 import { linkAdministratorCommand } from './administrator/link.ts'
 import { listAdministratorsCommand } from './administrator/list.ts'
 import { administratorStateCommand } from './administrator/state.ts'
+import { changeAgentCommand } from './agent/change.ts'
 import { createAgentCommand } from './agent/create.ts'
 import { instructionsCommand } from './agent/instructions.ts'
 import { listAgentsCommand } from './agent/list.ts'
@@ -24,6 +25,7 @@ import { createEnrollmentCommand } from './enrollment/create.ts'
 import { listEnrollmentsCommand } from './enrollment/list.ts'
 import { revokeEnrollmentCommand } from './enrollment/revoke.ts'
 import { showEnrollmentCommand } from './enrollment/show.ts'
+import { changeEnvironmentCommand } from './environment/change.ts'
 import { createEnvironmentCommand } from './environment/create.ts'
 import { listEnvironmentsCommand } from './environment/list.ts'
 import { showEnvironmentCommand } from './environment/show.ts'
@@ -35,6 +37,7 @@ import { messageCommand } from './message.ts'
 import { listPairingsCommand } from './pairing/list.ts'
 import { setPairingCommand } from './pairing/set.ts'
 import { passwordCommand } from './password.ts'
+import { changeProjectCommand } from './project/change.ts'
 import { createProjectCommand } from './project/create.ts'
 import { deleteProjectCommand } from './project/delete.ts'
 import { listProjectsCommand } from './project/list.ts'
@@ -98,6 +101,7 @@ const projectGroup = (context: CliContext): Command =>
     .description('Projects. Agents of different projects cannot reach each other.')
     .addCommand(createProjectCommand(context))
     .addCommand(listProjectsCommand(context))
+    .addCommand(changeProjectCommand(context))
     .addCommand(projectStateCommand(context))
     .addCommand(deleteProjectCommand(context))
 
@@ -117,6 +121,7 @@ const environmentGroup = (context: CliContext): Command =>
     .addCommand(createEnvironmentCommand(context))
     .addCommand(listEnvironmentsCommand(context))
     .addCommand(showEnvironmentCommand(context))
+    .addCommand(changeEnvironmentCommand(context))
 
 const agentGroup = (context: CliContext): Command =>
   group('agent', 'bridge admin agent create ada --role reviewer')
@@ -125,6 +130,7 @@ const agentGroup = (context: CliContext): Command =>
     .addCommand(listAgentsCommand(context))
     .addCommand(showAgentCommand(context))
     .addCommand(nameAgentCommand(context))
+    .addCommand(changeAgentCommand(context))
     .addCommand(agentStateCommand(context))
     .addCommand(instructionsCommand(context))
     .addCommand(recipientKeyCommand(context))

@@ -6,6 +6,7 @@ import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
 import { Connection } from '../presence.ts'
 import {
+  Change,
   IdParams,
   Name,
   NewName,
@@ -22,11 +23,14 @@ import {
 
 export const AgentState = Type.Union([Type.Literal('enabled'), Type.Literal('disabled')])
 
+/** Role in a request. The empty text means no role. */
+const NewRole = Type.Union([NewName, Type.Literal('')])
+
 export const AgentInput = named(
   'AgentInput',
   Strict({
     name: NewName,
-    role_name: Type.Optional(Type.Union([NewName, Type.Literal('')])),
+    role_name: Type.Optional(NewRole),
     description: Type.Optional(Text(limits.descriptionBytes)),
     prompt_template: Type.Optional(Text(limits.promptBytes)),
     environment_id: Type.Optional(Uuid),
@@ -66,9 +70,30 @@ export type AgentNameInput = Static<typeof AgentNameInput>
 export const AgentNamed = named('AgentNamed', Type.Object({ id: Uuid, name: Name }))
 export type AgentNamed = Static<typeof AgentNamed>
 
+export const AgentProfileInput = named(
+  'AgentProfileInput',
+  Change({
+    role_name: NewRole,
+    description: Text(limits.descriptionBytes),
+    prompt_template: Text(limits.promptBytes),
+    environment_id: Type.Union([Uuid, Type.Null()], {
+      description: 'Null if the agent belongs to no environment.',
+    }),
+  }),
+)
+export type AgentProfileInput = Static<typeof AgentProfileInput>
+
 export const AgentInstructionInput = named(
   'AgentInstructionInput',
-  Strict({ instructions: Text(limits.promptBytes) }),
+  Strict({
+    instructions: Text(limits.promptBytes),
+    if_updated_at: Type.Optional(
+      Type.Union([Timestamp, Type.Null()], {
+        description:
+          'The updated_at that the caller read. If the instructions were saved since, the answer is state_conflict.',
+      }),
+    ),
+  }),
 )
 export type AgentInstructionInput = Static<typeof AgentInstructionInput>
 
@@ -146,6 +171,18 @@ export const agents = {
     response: AgentNamed,
     errors: ['not_found', 'name_taken'],
   }),
+  change: endpoint({
+    id: 'owner.agents.change',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/agents/{agent_id}/profile',
+    caller: 'owner',
+    summary:
+      'Change the role, the description, the prompt or the environment of an agent. Other fields stay.',
+    params: AgentParams,
+    body: AgentProfileInput,
+    response: Agent,
+    errors: ['not_found'],
+  }),
   setInstructions: endpoint({
     id: 'owner.agents.setInstructions',
     method: 'POST',
@@ -155,7 +192,7 @@ export const agents = {
     params: AgentParams,
     body: AgentInstructionInput,
     response: AgentInstructionPreview,
-    errors: ['not_found'],
+    errors: ['not_found', 'state_conflict'],
   }),
   instructions: endpoint({
     id: 'owner.agents.instructions',

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
 import {
+  Change,
   IdParams,
   Name,
   NewName,
@@ -29,6 +30,12 @@ export const EnvironmentInput = named(
 )
 export type EnvironmentInput = Static<typeof EnvironmentInput>
 
+export const EnvironmentProfileInput = named(
+  'EnvironmentProfileInput',
+  Change({ name: NewName, kind: EnvironmentKind, description: Text(limits.descriptionBytes) }),
+)
+export type EnvironmentProfileInput = Static<typeof EnvironmentProfileInput>
+
 export const Environment = named(
   'Environment',
   Type.Object({
@@ -43,6 +50,8 @@ export const Environment = named(
 export type Environment = Static<typeof Environment>
 
 export const EnvironmentList = named('EnvironmentList', pageOf('environments', Environment))
+
+const EnvironmentParams = Strict({ id: Uuid, environment_id: Uuid })
 
 export const environments = {
   create: endpoint({
@@ -73,8 +82,19 @@ export const environments = {
     path: '/api/admin/projects/{id}/environments/{environment_id}',
     caller: 'owner',
     summary: 'Read one environment.',
-    params: Strict({ id: Uuid, environment_id: Uuid }),
+    params: EnvironmentParams,
     response: Environment,
     errors: ['not_found'],
+  }),
+  change: endpoint({
+    id: 'owner.environments.change',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/environments/{environment_id}/profile',
+    caller: 'owner',
+    summary: 'Change the name, the kind or the description of an environment. Other fields stay.',
+    params: EnvironmentParams,
+    body: EnvironmentProfileInput,
+    response: Environment,
+    errors: ['not_found', 'name_taken'],
   }),
 }

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
 import {
+  Change,
   IdParams,
   Name,
   NewName,
@@ -47,6 +48,12 @@ export const ProjectInput = named(
   }),
 )
 export type ProjectInput = Static<typeof ProjectInput>
+
+export const ProjectProfileInput = named(
+  'ProjectProfileInput',
+  Change({ name: NewName, description: Text(limits.descriptionBytes), policy: Change(policyFields) }),
+)
+export type ProjectProfileInput = Static<typeof ProjectProfileInput>
 
 export const Project = named(
   'Project',
@@ -109,6 +116,17 @@ export const projects = {
     body: ProjectStateInput,
     response: ProjectStateInput,
     errors: ['not_found', 'state_conflict'],
+  }),
+  change: endpoint({
+    id: 'owner.projects.change',
+    method: 'POST',
+    path: '/api/admin/projects/{id}/profile',
+    caller: 'owner',
+    summary: 'Change the name, the description or fields of the policy. Other fields stay.',
+    params: IdParams,
+    body: ProjectProfileInput,
+    response: Project,
+    errors: ['not_found', 'name_taken'],
   }),
   delete: endpoint({
     id: 'owner.projects.delete',

@@ -7,6 +7,7 @@ import {
   type AgentInput,
   type AgentInstructionPreview,
   type AgentNamed,
+  type AgentProfileInput,
   type AgentStateInput,
   agents as entries,
 } from '../../contract/owner/agents.ts'
@@ -15,6 +16,11 @@ import { type Call, everyItem, given, type PageOptions } from '../call.ts'
 
 export interface AgentFilter {
   readonly state?: Agent['state'] | undefined
+}
+
+export interface SaveInstructionsOptions extends CallOptions {
+  /** The `updated_at` that was read, so that instructions which were saved since are not overwritten. */
+  readonly ifUpdatedAt?: string | null | undefined
 }
 
 export class OwnerAgents {
@@ -79,6 +85,22 @@ export class OwnerAgents {
     )
   }
 
+  /**
+   * Changes the role, the description, the prompt or the environment, by id or name. Other fields stay. Returns
+   * the whole agent.
+   *
+   * @throws not_found for the agent or the environment
+   */
+  change(
+    projectId: string,
+    agentId: string,
+    change: AgentProfileInput,
+    options: CallOptions = {},
+  ): Promise<Agent> {
+    const params = { id: projectId, agent_id: agentId }
+    return this.#call(entries.change, { params, body: change }, options)
+  }
+
   /** Reads the agent's instructions, as saved and as the agent receives them. @throws not_found */
   instructions(
     projectId: string,
@@ -88,14 +110,19 @@ export class OwnerAgents {
     return this.#call(entries.instructions, { params: { id: projectId, agent_id: agentId } }, options)
   }
 
-  /** Saves the work instructions, which the agent reads at its next bootstrap. @throws not_found */
+  /**
+   * Saves the work instructions, which the agent reads at its next bootstrap.
+   *
+   * @throws state_conflict, with `updated_at` in its details, if they are newer than `ifUpdatedAt`; not_found
+   */
   setInstructions(
     projectId: string,
     agentId: string,
     instructions: string,
-    options: CallOptions = {},
+    { ifUpdatedAt, ...options }: SaveInstructionsOptions = {},
   ): Promise<AgentInstructionPreview> {
     const params = { id: projectId, agent_id: agentId }
-    return this.#call(entries.setInstructions, { params, body: { instructions } }, options)
+    const body = { instructions, ...given({ if_updated_at: ifUpdatedAt }) }
+    return this.#call(entries.setInstructions, { params, body }, options)
   }
 }

@@ -4,6 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import {
   type Environment,
   type EnvironmentInput,
+  type EnvironmentProfileInput,
   environments as entries,
 } from '../../contract/owner/environments.ts'
 import type { CallOptions } from '../../transport/http.ts'
@@ -39,5 +40,16 @@ export class OwnerEnvironments {
   /** @throws not_found */
   get(projectId: string, environmentId: string, options: CallOptions = {}): Promise<Environment> {
     return this.#call(entries.get, { params: { id: projectId, environment_id: environmentId } }, options)
+  }
+
+  /** Changes the given fields and returns the whole environment. @throws name_taken, not_found */
+  change(
+    projectId: string,
+    environmentId: string,
+    change: EnvironmentProfileInput,
+    options: CallOptions = {},
+  ): Promise<Environment> {
+    const params = { id: projectId, environment_id: environmentId }
+    return this.#call(entries.change, { params, body: change }, options)
   }
 }

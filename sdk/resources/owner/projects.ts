@@ -7,6 +7,7 @@ import {
   type Project,
   type ProjectDeleted,
   type ProjectInput,
+  type ProjectProfileInput,
   type ProjectState,
   type ProjectStateInput,
 } from '../../contract/owner/projects.ts'
@@ -76,6 +77,16 @@ export class OwnerProjects {
         return this.#call(audit.events, { params: { id: projectId }, query }, { signal, timeoutMs })
       },
     )
+  }
+
+  /**
+   * Changes the given fields of a project and of its policy. A policy field of null returns to the default.
+   * Returns the whole project.
+   *
+   * @throws name_taken, not_found
+   */
+  change(projectId: string, change: ProjectProfileInput, options: CallOptions = {}): Promise<Project> {
+    return this.#call(entries.change, { params: { id: projectId }, body: change }, options)
   }
 
   /**

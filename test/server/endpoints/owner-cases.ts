@@ -15,6 +15,14 @@ const inProject = async (world: World, body?: unknown): Promise<Ready> => ({
   ...(body !== undefined && { body }),
 })
 
+/** A request about an environment that was just created. */
+async function inEnvironment(world: World, body?: unknown): Promise<Ready> {
+  const ready = await inProject(world, body)
+  const target = `/api/admin/projects/${ready.params?.id}/environments`
+  const { id } = await world.owner.ok<{ id: string }>({ target, body: environment })
+  return { ...ready, params: { ...ready.params, environment_id: id } }
+}
+
 const environment = { name: 'lab', kind: 'container', description: 'a quiet place' }
 const agent = { name: 'cy', role_name: 'Reviewer', description: 'reads', prompt_template: 'read with care' }
 const policy = { idle_seconds: 60, empty_polls: 5, message_budget: 60, retention_days: 90, audit_days: 365 }
@@ -78,6 +86,22 @@ export const ownerCases: SomeCases<
     },
   },
 
+  'owner.projects.change': {
+    success: (world) =>
+      inProject(world, {
+        name: world.name('project'),
+        description: 'changed',
+        policy: { ...policy, idle_seconds: null },
+      }),
+    also: {
+      'to what it already is': (world) =>
+        inProject(world, { description: '', policy: { empty_polls: null } }),
+    },
+    refusals: {
+      not_found: nowhere({ description: 'changed' }),
+      name_taken: (world) => inProject(world, { name: world.bridge.project.name }),
+    },
+  },
   'owner.projects.delete': {
     success: async (world) => {
       const name = world.name('project')
@@ -102,16 +126,27 @@ export const ownerCases: SomeCases<
     },
   },
   'owner.environments.get': {
-    success: async (world) => {
-      const ready = await inProject(world)
-      const target = `/api/admin/projects/${ready.params?.id}/environments`
-      const { id } = await world.owner.ok<{ id: string }>({ target, body: environment })
-      return { ...ready, params: { ...ready.params, environment_id: id } }
-    },
+    success: (world) => inEnvironment(world),
     refusals: {
       not_found: async (world) => {
         const ready = await inProject(world)
         return { ...ready, params: { ...ready.params, environment_id: unknownId } }
+      },
+    },
+  },
+  'owner.environments.change': {
+    success: (world) => inEnvironment(world, { name: 'attic', kind: 'server', description: 'a warm place' }),
+    also: { 'to what it already is': (world) => inEnvironment(world, environment) },
+    refusals: {
+      not_found: async (world) => {
+        const ready = await inProject(world, { kind: 'server' })
+        return { ...ready, params: { ...ready.params, environment_id: unknownId } }
+      },
+      name_taken: async (world) => {
+        const ready = await inEnvironment(world, { name: 'desk' })
+        const target = `/api/admin/projects/${ready.params?.id}/environments`
+        await world.owner.ok({ target, body: { ...environment, name: 'desk' } })
+        return ready
       },
     },
   },
@@ -151,6 +186,23 @@ export const ownerCases: SomeCases<
       }),
     },
   },
+  'owner.agents.change': {
+    success: async (world) => {
+      const { params } = await inEnvironment(world)
+      const { id = '', environment_id } = params ?? {}
+      const { name: _, ...profile } = agent
+      const body = { ...profile, environment_id }
+      return { by: world.owner, params: { id, agent_id: await world.unenrolled(id) }, body }
+    },
+    also: {
+      'to what it already is': async (world) => ({
+        by: world.owner,
+        params: await placed(world),
+        body: { role_name: '', environment_id: null },
+      }),
+    },
+    refusals: { not_found: unknownAgent({ role_name: 'reader' }) },
+  },
   'owner.agents.rename': {
     success: async (world) => ({ by: world.owner, params: await placed(world), body: { name: 'eva' } }),
     refusals: {
@@ -166,9 +218,16 @@ export const ownerCases: SomeCases<
     success: async (world) => ({
       by: world.owner,
       params: await placed(world),
-      body: { instructions: 'Read twice.' },
+      body: { instructions: 'Read twice.', if_updated_at: null },
     }),
-    refusals: { not_found: unknownAgent({ instructions: '' }) },
+    refusals: {
+      not_found: unknownAgent({ instructions: '' }),
+      state_conflict: async (world) => ({
+        by: world.owner,
+        params: await placed(world),
+        body: { instructions: 'Read twice.', if_updated_at: '2026-01-01T00:00:00.000Z' },
+      }),
+    },
   },
   'owner.agents.instructions': {
     success: async (world) => ({ by: world.owner, params: await placed(world) }),

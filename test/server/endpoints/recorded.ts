@@ -76,10 +76,13 @@ export const kinds: Record<MutationId, AuditKind | readonly AuditKind[] | { read
   'owner.administrators.setState': 'administrator.disabled',
   'owner.projects.create': 'project.created',
   'owner.projects.setState': 'project.state_changed',
+  'owner.projects.change': 'project.changed',
   'owner.projects.delete': 'project.deleted',
+  'owner.environments.change': 'environment.changed',
   'owner.environments.create': 'environment.created',
   'owner.agents.create': 'agent.created',
   'owner.agents.setState': 'agent.disabled',
+  'owner.agents.change': 'agent.changed',
   'owner.agents.rename': 'agent.renamed',
   'owner.agents.setInstructions': 'agent.instructed',
   'owner.pairings.set': 'pairing.disabled',
@@ -109,6 +112,9 @@ const consequences: Partial<Record<MutationId, readonly AuditKind[]>> = {
 
 /** Accepted cases that change nothing: repetitions, and states that were already reached. */
 const unchanging: Partial<Record<MutationId, readonly string[]>> = {
+  'owner.projects.change': ['to what it already is'],
+  'owner.environments.change': ['to what it already is'],
+  'owner.agents.change': ['to what it already is'],
   'enrollments.claim': ['again, with the same key'],
   'recipientKeys.register': ['again'],
   'conversations.open': ['success'],

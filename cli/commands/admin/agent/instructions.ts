@@ -4,7 +4,7 @@
  */
 import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
-import { asOwner } from '../../../owner/client.ts'
+import { asOwner, withHint } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 import { readTextFile } from '../../../owner/text-file.ts'
 
@@ -29,14 +29,20 @@ export const instructions = (
   agent: string,
   options: InstructionsOptions,
 ): Promise<void> =>
+  withHint('state_conflict', 'without --file this command shows them', () => save(context, agent, options))
+
+const save = (context: CliContext, agent: string, options: InstructionsOptions): Promise<void> =>
   asOwner(context, async (owner) => {
     const { signal, output } = context
     const text = options.file === undefined ? undefined : await readTextFile(context, options.file)
     const project = await findProject(owner, options.project, context)
     const agentId = await findAgent(owner, project, agent, context)
-    const preview = await (text === undefined
-      ? owner.agents.instructions(project.id, agentId, { signal })
-      : owner.agents.setInstructions(project.id, agentId, text, { signal }))
+    const current = await owner.agents.instructions(project.id, agentId, { signal })
+    const ifUpdatedAt = current.updated_at
+    const preview =
+      text === undefined
+        ? current
+        : await owner.agents.setInstructions(project.id, agentId, text, { ifUpdatedAt, signal })
     const saved = preview.updated_at === null ? 'none saved yet' : `saved ${preview.updated_at}`
     output.note(`work instructions: ${saved}; the agent reads this at its next start`)
     output.result(preview, preview.rendered.trimEnd())

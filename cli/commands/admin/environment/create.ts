@@ -5,7 +5,7 @@ import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 
-const kinds = [
+export const kinds = [
   'laptop',
   'server',
   'container',
