@@ -40,6 +40,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     transfer: async () => (await import('./commands/transfer/transfer.ts')).transferCommand,
   },
   'In a coding agent:': {
+    run: async () => (await import('./commands/run.ts')).runCommand,
     hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
     mcp: async () => (await import('./commands/mcp.ts')).mcpCommand,
   },

@@ -9,14 +9,12 @@ import { type Command, wordsOf } from '../command.ts'
  */
 export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   // The node.
-  up: ['server init', 'server start'],
   install: ['server init', 'enroll'],
   serve: ['server start'],
   daemon: ['server start'],
   launch: ['server start'],
   start: ['server start', 'session start'],
   restart: ['server start'],
-  run: ['task run', 'server start'],
   stop: 'control-C or SIGTERM ends bridge server start; bridge session close ends the session of a profile',
   shutdown: 'control-C or SIGTERM ends bridge server start',
   down: 'control-C or SIGTERM ends bridge server start',

@@ -50,7 +50,7 @@ export const single: ReadonlySet<string> = new Set([
     'ack',
     'history',
   ],
-  ...['status', 'guide', 'schedule', 'doctor', 'mcp', 'up'],
+  ...['status', 'guide', 'schedule', 'doctor', 'mcp', 'run', 'up'],
 ])
 
 /** Returns the text with each command spelled so that it can be pasted. */

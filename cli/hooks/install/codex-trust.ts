@@ -24,12 +24,16 @@ export interface ListedHook {
 
 const answerMs = 20_000
 
-/** Returns the hooks of the user that Codex finds. @throws CommandError if Codex does not answer */
+/**
+ * Returns the hooks of the user that Codex finds, and those of the flags. @throws CommandError if Codex does
+ * not answer
+ */
 export async function listHooks(
   codex: string,
   { environment, home }: Machine,
+  flags: readonly string[] = [],
 ): Promise<readonly ListedHook[]> {
-  const child = spawn(codex, ['app-server'], {
+  const child = spawn(codex, ['app-server', ...flags], {
     cwd: home,
     env: { ...environment, HOME: home },
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -48,3 +48,23 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   console.log(JSON.stringify({ id, result: method === 'hooks/list' ? { data: [{ cwd: '/', hooks: hooks(), warnings: [] }] } : {} }))
 })
 `
+
+/** Lists the hooks of its flags as Codex 0.169 does. Started in another way, it runs what follows. */
+export const flagCodexScript = `
+if (process.argv[2] === 'app-server') {
+  const { createInterface } = require('node:readline')
+  const { parse } = require(${JSON.stringify(toml)})
+  const hooks = process.argv.filter((_, at, all) => all[at - 1] === '-c').flatMap((flag) =>
+    Object.entries(parse(flag).hooks ?? {}).flatMap(([event, groups]) => groups.map(({ hooks: [hook] }, at) => ({
+      key: '/<session-flags>/config.toml:' + event + ':' + at + ':0',
+      command: hook.command,
+      currentHash: 'sha256:00',
+      trustStatus: 'untrusted',
+      enabled: true,
+    }))))
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id } = JSON.parse(line)
+    if (id !== undefined) console.log(JSON.stringify({ id, result: { data: [{ hooks }] } }))
+  })
+} else run()
+`

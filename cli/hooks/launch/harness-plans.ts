@@ -1,0 +1,71 @@
+/**
+ * The plan of each harness.
+ *
+ * - Claude Code: `--plugin-dir`, which adds up with options of the user, while a second `--settings` would
+ *   replace the first.
+ * - Codex: `-c` for each value, and trust in exactly our hooks; see codex-flags.ts.
+ * - opencode: `OPENCODE_CONFIG_CONTENT` names our plugin file.
+ * - Copilot CLI: `--plugin-dir`.
+ * - Gemini CLI loads extensions only from its own folder, so there is no plan.
+ */
+import { pathToFileURL } from 'node:url'
+import { CommandError } from '../../exit-codes.ts'
+import type { HarnessName } from '../harnesses.ts'
+import { claudeLayout } from '../install/claude.ts'
+import { copilotPlugin } from '../install/copilot.ts'
+import { opencodeLayout } from '../install/opencode.ts'
+import { codexFlags } from './codex-flags.ts'
+import { choiceOf, type LaunchFacts, type LaunchPlan, type PlanOf, settingsIn } from './plan.ts'
+
+export const plans: Readonly<Record<HarnessName, PlanOf>> = {
+  claude: planClaude,
+  codex: async (facts) => ({ args: await codexFlags(facts), files: [] }),
+  copilot: planCopilot,
+  gemini: ({ profile }) => {
+    throw new CommandError('usage', 'Gemini CLI takes hooks from its own settings only, not for one run', {
+      hint: `bridge hooks install gemini --profile ${profile}, then start gemini`,
+    })
+  },
+  opencode: planOpencode,
+}
+
+function planClaude(facts: LaunchFacts): LaunchPlan {
+  const machine = settingsIn(facts.machine, 'CLAUDE_CONFIG_DIR', facts.folder)
+  const { folder = '', files } = claudeLayout(machine, choiceOf(facts))
+  return { args: ['--plugin-dir', folder], files }
+}
+
+function planCopilot(facts: LaunchFacts): LaunchPlan {
+  return {
+    args: ['--plugin-dir', facts.folder],
+    files: copilotPlugin(facts.machine, choiceOf(facts), facts.folder),
+  }
+}
+
+function planOpencode(facts: LaunchFacts): LaunchPlan {
+  const machine = settingsIn(facts.machine, 'XDG_CONFIG_HOME', facts.folder)
+  const { files } = opencodeLayout(machine, choiceOf(facts))
+  const given = contentOf(facts.machine.environment.OPENCODE_CONFIG_CONTENT)
+  const plugin = [...(Array.isArray(given.plugin) ? given.plugin : []), ...files.map(urlOf)]
+  return {
+    args: [],
+    environment: { OPENCODE_CONFIG_CONTENT: JSON.stringify({ ...given, plugin }) },
+    files,
+  }
+}
+
+const urlOf = ({ path }: { readonly path: string }): string => pathToFileURL(path).href
+
+/** @throws CommandError `usage` if the user's value is no JSON object */
+function contentOf(text: string | undefined): Record<string, unknown> {
+  if (text === undefined || text === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // The parser's message would repeat the value.
+  }
+  throw new CommandError('usage', 'OPENCODE_CONFIG_CONTENT is set and is no JSON object', {
+    hint: 'unset it, or write it without comments',
+  })
+}
