@@ -37,7 +37,7 @@ export class Streaming {
     return this.#transport.address.ca
   }
 
-  get userAgent(): string | undefined {
+  get userAgent(): string {
     return this.#transport.userAgent
   }
 

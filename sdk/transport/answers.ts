@@ -22,8 +22,7 @@ export async function readAnswer(
   response: FetchResponse,
 ): Promise<unknown> {
   const { status } = response
-  // Browsers hide a redirect behind status 0.
-  if (status === 0 || (status >= 300 && status < 400)) {
+  if (status >= 300 && status < 400) {
     throw local('redirected', name, `${at(name)} answered with a redirect, which is not followed`)
   }
   const value = parseObject(await response.text())

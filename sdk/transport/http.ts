@@ -8,13 +8,13 @@
  *
  * Contract §1, §2, §13.
  */
+import { setTimeout as timer } from 'node:timers/promises'
 import type { BodyOf, Caller, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../contract/endpoint.ts'
 import { headers } from '../contract/headers.ts'
 import { type Address, nameOf, targetOf, urlOf } from './address.ts'
 import { failureOf, readAnswer } from './answers.ts'
 import { BridgeError, LocalError, type RequestName } from './failures.ts'
 import type { Fetch, FetchResponse } from './fetch.ts'
-import { pause } from './pause.ts'
 import { retryDelay } from './retry.ts'
 
 type Given<K extends string, T> = [T] extends [undefined] ? unknown : { readonly [P in K]: T }
@@ -81,9 +81,8 @@ export interface TransportOptions {
   readonly address: Address
   readonly authority: Authority
   readonly fetch: Fetch
-  readonly random: (bytes: number) => Uint8Array
-  /** Absent in a browser, which sends its own. */
-  readonly userAgent?: string | undefined
+  readonly random: (bytes: number) => Buffer
+  readonly userAgent: string
   readonly timeoutMs?: number | undefined
   /** Pauses between attempts. A timer by default. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
@@ -118,8 +117,7 @@ export function prepare<E extends EndpointSpec>(
 }
 
 /** Generates an Idempotency-Key from 128 random bits. */
-export const freshKey = (random: (bytes: number) => Uint8Array): string =>
-  Array.from(random(16), (byte) => byte.toString(16).padStart(2, '0')).join('')
+export const freshKey = (random: (bytes: number) => Buffer): string => random(16).toString('base64url')
 
 export class Transport {
   readonly #options: TransportOptions
@@ -133,7 +131,7 @@ export class Transport {
     return this.#options.address
   }
 
-  get userAgent(): string | undefined {
+  get userAgent(): string {
     return this.#options.userAgent
   }
 
@@ -156,7 +154,7 @@ export class Transport {
    * in another way.
    */
   async authorize(request: PreparedRequest): Promise<Record<string, string>> {
-    return this.#options.authority.headers(request, new Uint8Array())
+    return this.#options.authority.headers(request, Buffer.alloc(0))
   }
 
   /**
@@ -189,7 +187,7 @@ export class Transport {
 
   /** Sends a request as often as the retry policy allows. @throws as {@link call}. */
   async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
-    const body = new TextEncoder().encode(request.body ?? '')
+    const body = Buffer.from(request.body ?? '')
     const tried = new Set<string>()
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -221,7 +219,7 @@ export class Transport {
 
   async #attempt(
     request: PreparedRequest,
-    body: Uint8Array<ArrayBuffer>,
+    body: Buffer<ArrayBuffer>,
     { signal: given, timeoutMs }: CallOptions,
   ): Promise<unknown> {
     const { address, authority, fetch } = this.#options
@@ -249,22 +247,20 @@ export class Transport {
   }
 
   #plainHeaders(request: PreparedRequest): Record<string, string> {
-    const { userAgent } = this.#options
     return {
       accept: 'application/json',
-      ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+      'user-agent': this.#options.userAgent,
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(request.idempotencyKey === undefined ? {} : { [headers.idempotencyKey]: request.idempotencyKey }),
     }
   }
 
   #jitter(): number {
-    const [high = 0, low = 0] = this.#options.random(2)
-    return (high * 256 + low) / 2 ** 16
+    return this.#options.random(4).readUInt32BE() / 2 ** 32
   }
 
   async #sleep(ms: number, signal: AbortSignal | undefined, request: PreparedRequest): Promise<void> {
-    const { sleep = pause } = this.#options
+    const { sleep = defaultSleep } = this.#options
     try {
       await sleep(ms, signal)
     } catch (cause) {
@@ -279,3 +275,7 @@ const requestNameOf = ({ method, target }: PreparedRequest, address?: Address): 
   path: target.split('?')[0] ?? target,
   at: address && nameOf(address),
 })
+
+const defaultSleep = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  await timer(ms, undefined, signal === undefined ? {} : { signal })
+}

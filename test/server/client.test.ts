@@ -127,7 +127,6 @@ describe('the package, unpacked by tar', () => {
   })
 
   test.each([
-    ['up'],
     ['server'],
     ['server', 'start'],
     ['server', 'init', '--port', '0'],

@@ -1,0 +1,170 @@
+/** The real Claude Code with installed hooks and a scripted model. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
+import { has } from './programs.ts'
+import { noticesIn, requestOf, Scene, secret } from './scene.ts'
+import type { Terminal } from './terminal.ts'
+
+const model = ['--model', 'claude-sonnet-4-5']
+let scene: Scene
+beforeEach(async () => {
+  scene = await Scene.make()
+})
+afterEach(() => scene.close())
+
+const install = () => scene.run(['hooks', 'install', 'claude', '--profile', 'cleo'])
+
+async function inTerminal(script: ScriptedModel, ...more: readonly string[]): Promise<Terminal> {
+  const terminal = scene.terminal(['claude', ...model, ...more], scene.claude(script))
+  await terminal.shows(/❯/)
+  return terminal
+}
+
+describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
+  test('an idle session with a draft is woken within 3 s, reads by MCP, acknowledges, and is told once', async () => {
+    const ids: string[] = []
+    const steps = [
+      { text: 'ready' },
+      { tool: /__inbox$/, input: {} },
+      { tool: /__ack$/, input: { ids } },
+      { text: 'handled' },
+    ]
+    const script = await scene.model((_request, number) => steps[number])
+    await install()
+    const terminal = await inTerminal(script)
+    await terminal.send('You are cleo.')
+    await terminal.shows(/ready/)
+    await scene.listening()
+    await terminal.type('half-typed draft')
+    const { id, atMs } = await scene.mail()
+    ids.push(id)
+    const woken = await requestOf(script, 1)
+    expect(woken.atMs - atMs).toBeLessThan(3000)
+    expect([noticesIn(woken), woken.text.includes('SECRET')]).toEqual([1, false])
+    await scene.acknowledged(id)
+    expect((await requestOf(script, 2)).last).toContain(secret)
+    expect(noticesIn(await requestOf(script, 3))).toBe(1)
+    await terminal.shows(/handled/)
+    expect(terminal.screen).toContain('half-typed draft')
+    await terminal.quit()
+    await scene.quiet()
+  })
+
+  test('a session is woken before its first prompt, and its shell commands need no permission', async () => {
+    const script = await scene.model(
+      (_request, number) =>
+        [{ shell: 'agent-bridge inbox' }, { shell: 'agent-bridge ack last' }, { text: 'handled' }][number],
+    )
+    await install()
+    const terminal = await inTerminal(script)
+    await scene.listening()
+    const { id, atMs } = await scene.mail()
+    const woken = await requestOf(script, 0)
+    expect(woken.atMs - atMs).toBeLessThan(3000)
+    expect(noticesIn(woken)).toBe(1)
+    expect((await requestOf(script, 1)).last).toContain(secret)
+    await scene.acknowledged(id)
+    await terminal.shows(/handled/)
+    await terminal.quit()
+    await scene.quiet()
+  })
+
+  test('mail during a turn is noticed after the next tool, once', async () => {
+    const script = await scene.model(async (_request, number) => {
+      if (number > 0) return { text: 'done' }
+      await scene.mail()
+      await scene.mailSeen()
+      return { shell: 'agent-bridge peers' }
+    })
+    await install()
+    const terminal = await inTerminal(script)
+    await scene.listening()
+    await terminal.send('You are cleo.')
+    const after = await requestOf(script, 1)
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    expect(after.text).not.toContain('SECRET')
+    await terminal.shows(/done/)
+    await terminal.quit()
+    await scene.quiet()
+  })
+
+  test('a session that bypasses permissions is woken too', async () => {
+    const script = await scene.model(() => ({ text: 'noted' }))
+    await install()
+    scene.write('.claude/settings.json', { skipDangerousModePermissionPrompt: true })
+    const environment = { ...scene.claude(script), IS_SANDBOX: '1' }
+    const terminal = scene.terminal(['claude', ...model, '--dangerously-skip-permissions'], environment)
+    await scene.listening()
+    await scene.mail()
+    expect(noticesIn(await requestOf(script, 0))).toBe(1)
+    await terminal.quit()
+  })
+
+  test('bridge run gives a session hooks and tools without an installation', async () => {
+    const ids: string[] = []
+    const script = await scene.model(
+      (_request, number) =>
+        [{ tool: /__inbox$/, input: {} }, { tool: /__ack$/, input: { ids } }, { text: 'handled' }][number],
+    )
+    const command = ['agent-bridge', 'run', 'claude', '--profile', 'cleo', '--', ...model]
+    const terminal = scene.terminal(command, scene.claude(script))
+    await scene.listening()
+    const { id } = await scene.mail()
+    ids.push(id)
+    expect(noticesIn(await requestOf(script, 0))).toBe(1)
+    expect((await requestOf(script, 1)).last).toContain(secret)
+    await scene.acknowledged(id)
+    await terminal.shows(/handled/)
+    await terminal.quit()
+    await scene.quiet()
+  })
+
+  test('bridge run beside an installation tells the session once', async () => {
+    const script = await scene.model(() => ({ text: 'noted' }))
+    await install()
+    const command = ['agent-bridge', 'run', 'claude', '--profile', 'cleo', '--', ...model]
+    const terminal = scene.terminal(command, scene.claude(script))
+    await scene.listening()
+    await scene.mail()
+    expect(noticesIn(await requestOf(script, 0))).toBe(1)
+    await terminal.shows(/noted/)
+    await terminal.send('go on')
+    expect(noticesIn(await requestOf(script, 1))).toBe(1)
+    await terminal.quit()
+    await scene.quiet()
+  })
+})
+
+describe.skipIf(!has('claude'))('Claude Code with -p', () => {
+  const print = async (script: ScriptedModel, ...more: readonly string[]) => {
+    const began = performance.now()
+    const ended = await scene.command('claude', ['-p', 'hello', ...model, ...more], scene.claude(script))
+    return { ...ended, ms: performance.now() - began }
+  }
+
+  test('it ends at most 2 s later with everything installed, and leaves no process', async () => {
+    const script = await scene.model(() => ({ text: 'done' }))
+    // The shortest of three, because other programs may take the processor.
+    const shortest = async () => {
+      const runs = [await print(script), await print(script), await print(script)]
+      expect(runs.map(({ code, stdout }) => [code, stdout])).toEqual(runs.map(() => [0, 'done\n']))
+      return Math.min(...runs.map(({ ms }) => ms))
+    }
+    const without = await shortest()
+    await install()
+    expect((await shortest()) - without).toBeLessThan(2000)
+    await scene.quiet()
+  })
+
+  test('mail during a turn continues it at its end, once', async () => {
+    const script = await scene.model(async (_request, number) => {
+      if (number === 0) await scene.mail()
+      return { text: `answer ${number}` }
+    })
+    await install()
+    const { code, stdout } = await print(script)
+    expect([code, stdout, script.requests.map(noticesIn)]).toEqual([0, 'answer 1\n', [0, 1]])
+    expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+  })
+})

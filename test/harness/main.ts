@@ -1,0 +1,44 @@
+/**
+ * `npm run test:harness`: real coding agents against a node and a scripted model, all on loopback. No account,
+ * no tokens.
+ *
+ * It installs nothing. It finds the programs in `BRIDGE_HARNESS_BIN`, a folder, else in PATH, and names their
+ * versions. Rows of a missing program are skipped by name. If `unshare` and `ip` are there, the rows run in a
+ * network namespace that has only loopback.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { findHarness, needed } from './programs.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+for (const name of needed) {
+  const found = findHarness(name)
+  print(
+    found === undefined
+      ? `${name}: missing, its rows are skipped`
+      : `${name}: ${found.version} at ${found.path}`,
+  )
+}
+
+/** Runs a command in a namespace that has only loopback. */
+const isolated = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+const isIsolated = spawnSync(isolated[0] ?? '', [...isolated.slice(1), 'true']).status === 0
+print(
+  isIsolated ? 'network: loopback only' : 'network: not isolated, because unshare or ip does not work here',
+)
+
+const vitest = [process.execPath, `${root}/node_modules/vitest/vitest.mjs`, 'run']
+const [command = '', ...args] = [
+  ...(isIsolated ? isolated : []),
+  ...vitest,
+  '--config',
+  'test/harness/vitest.config.ts',
+  ...process.argv.slice(2),
+]
+const child = spawn(command, args, { cwd: root, stdio: 'inherit' })
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => child.kill(name))
+child.once('close', (code) => {
+  process.exitCode = code ?? 1
+})

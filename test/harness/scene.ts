@@ -1,0 +1,211 @@
+/**
+ * A node, two enrolled profiles on one machine, a scripted model, and an empty project folder: `cleo` is the agent in
+ * the harness, and `dora` writes to it.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { type ModelRequest, type Script, ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
+import { program } from '../support/program.ts'
+import { processesOf } from '../support/remains.ts'
+import { type Ended, Started, TestHome } from '../support/test-home.ts'
+import { agentPath } from './programs.ts'
+import { Terminal } from './terminal.ts'
+
+export const secret = 'SECRET-BODY: please review the parser'
+export const noticeWords = '[agent-bridge notice'
+
+/** Key of the scripted model. The last 20 characters appear in Claude Code's settings. */
+const modelKey = 'sk-ant-fake-0123456789abcdefghijklmnop'
+
+export class Scene {
+  readonly bridge: TestBridge
+  readonly home: TestHome
+  readonly cleo: Enrolled
+  readonly dora: Enrolled
+  readonly #models: ScriptedModel[] = []
+  readonly #terminals: Terminal[] = []
+  readonly #children = new Set<ChildProcessWithoutNullStreams>()
+
+  private constructor(bridge: TestBridge, home: TestHome, cleo: Enrolled, dora: Enrolled) {
+    this.bridge = bridge
+    this.home = home
+    this.cleo = cleo
+    this.dora = dora
+  }
+
+  static async make(): Promise<Scene> {
+    const bridge = await startBridge()
+    const home = await TestHome.make()
+    const cleo = await enrolled(bridge, home, 'cleo')
+    const dora = await enrolled(bridge, home, 'dora')
+    const scene = new Scene(bridge, home, cleo, dora)
+    mkdirSync(scene.project)
+    // Agents call the program by its second name.
+    scene.write('bin/agent-bridge', `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`, 0o755)
+    return scene
+  }
+
+  get folder(): string {
+    return this.home.folder
+  }
+
+  get project(): string {
+    return join(this.folder, 'project')
+  }
+
+  get environment(): Record<string, string> {
+    return {
+      PATH: `${join(this.folder, 'bin')}:${agentPath}`,
+      HOME: this.folder,
+      BRIDGE_HOME: join(this.folder, 'bridge'),
+      XDG_CACHE_HOME: join(this.folder, 'cache'),
+      LANG: 'C.UTF-8',
+      TERM: 'xterm-256color',
+    }
+  }
+
+  write(path: string, text: string | object, mode = 0o600): string {
+    const whole = join(this.folder, path)
+    mkdirSync(join(whole, '..'), { recursive: true })
+    writeFileSync(whole, typeof text === 'string' ? text : JSON.stringify(text), { mode })
+    return whole
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.folder, path), 'utf8')
+  }
+
+  async model(script: Script): Promise<ScriptedModel> {
+    const model = await ScriptedModel.start(script, Date.now)
+    this.#models.push(model)
+    return model
+  }
+
+  /** Environment of Claude Code, whose first questions are answered already. */
+  claude(model: ScriptedModel): Record<string, string> {
+    this.write('.claude.json', {
+      hasCompletedOnboarding: true,
+      lastOnboardingVersion: '2.1.330',
+      theme: 'dark',
+      customApiKeyResponses: { approved: [modelKey.slice(-20)], rejected: [] },
+      projects: {
+        [this.project]: {
+          hasTrustDialogAccepted: true,
+          allowedTools: [],
+          hasCompletedProjectOnboarding: true,
+        },
+      },
+    })
+    return {
+      ...this.environment,
+      ANTHROPIC_BASE_URL: model.url,
+      ANTHROPIC_API_KEY: modelKey,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      ENABLE_TOOL_SEARCH: 'false',
+    }
+  }
+
+  /** Environment of Codex, with settings for the scripted model before those of an installation. */
+  codex(model: ScriptedModel, more = ''): Record<string, string> {
+    this.write(
+      '.codex/config.toml',
+      `model = "fake-model"
+model_provider = "fake"
+check_for_update_on_startup = false
+approval_policy = "never"
+sandbox_mode = "workspace-write"
+${more}
+[projects."${this.project}"]
+trust_level = "trusted"
+[model_providers.fake]
+name = "fake"
+base_url = "${model.url}/v1"
+env_key = "FAKE_KEY"
+wire_api = "responses"
+`,
+    )
+    return { ...this.environment, FAKE_KEY: 'fake' }
+  }
+
+  terminal(command: readonly string[], environment: Readonly<Record<string, string>>): Terminal {
+    const terminal = new Terminal(command, { folder: this.folder, cwd: this.project, environment })
+    this.#terminals.push(terminal)
+    return terminal
+  }
+
+  /** Runs a command of ours that must succeed. */
+  async run(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = this.environment,
+  ): Promise<Ended> {
+    const ended = await this.home.run(args, { environment })
+    expect([args, ended.code, ended.stderr]).toEqual([args, 0, ended.stderr])
+    return ended
+  }
+
+  /** Runs another program in the project folder until it ends. */
+  async command(
+    program: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<Ended> {
+    const child = spawn(program, args, { cwd: this.project, env: environment })
+    this.#children.add(child)
+    child.stdin.end()
+    const ended = await new Started(child).ended
+    this.#children.delete(child)
+    return ended
+  }
+
+  /** Sends the secret from dora; returns the id and the time before. */
+  async mail(): Promise<{ readonly id: string; readonly atMs: number }> {
+    const atMs = Date.now()
+    const id = storedId(await this.dora.bridge('send', 'cleo', secret))
+    return { id, atMs }
+  }
+
+  /** Waits until the waiter of cleo has seen mail. */
+  async mailSeen(): Promise<void> {
+    await expect.poll(() => existsSync(this.home.path('cleo', 'hooks', 'mail.json'))).toBe(true)
+  }
+
+  /** Waits until dora sees that cleo listens. */
+  async listening(): Promise<void> {
+    await expect.poll(async () => (await this.dora.bridge('peers')).stdout).toMatch(/cleo.*listening now/i)
+  }
+
+  /** Waits until dora sees that the message is acknowledged. */
+  async acknowledged(id: string): Promise<void> {
+    await expect.poll(async () => (await this.dora.bridge('status', id)).stdout).toMatch(/; acknowledged /)
+  }
+
+  /** Waits until no process of this machine is left. */
+  async quiet(): Promise<void> {
+    await expect.poll(() => processesOf(this.folder)).toEqual([])
+  }
+
+  async close(): Promise<void> {
+    for (const terminal of this.#terminals) terminal.close()
+    for (const child of this.#children) child.kill('SIGKILL')
+    for (const model of this.#models) await model.close()
+    await this.quiet()
+    await this.home.remove()
+    await this.bridge.close()
+  }
+}
+
+/** Waits for the request with this number. */
+export async function requestOf(model: ScriptedModel, number: number): Promise<ModelRequest> {
+  await expect.poll(() => model.requests.length).toBeGreaterThan(number)
+  const { [number]: request } = model.requests
+  if (request === undefined) throw new Error(`there is no request ${number}`)
+  return request
+}
+
+/** Number of notices in a conversation. */
+export const noticesIn = ({ text }: ModelRequest): number => text.split(noticeWords).length - 1
