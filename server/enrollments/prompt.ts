@@ -52,7 +52,7 @@ const authorityFile = (profile: string): string => `~/.agent-bridge/${profile}-c
 function installation({ url, client, authority }: Invitation, profile: string): string {
   if (client === undefined) {
     return `1. If agent-bridge is missing, ask your owner for it (a clone, or its package file); do not install a program of
-   that name from a registry. In a clone: npm ci, then write npx agent-bridge.`
+   that name from a registry. In a clone: npm ci, then write npx bridge for agent-bridge.`
   }
   const line = installLine(url, client)
   const ca = authorityFile(profile)
