@@ -1,0 +1,144 @@
+/** Our plugin for opencode, run as opencode runs it, with a hook program that answers as the test says. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { pluginText } from '../../../cli/hooks/install/opencode-plugin.ts'
+
+interface Output {
+  parts?: object[]
+  output?: string
+  content?: object[]
+}
+interface Plugin {
+  config(config: object): Promise<void>
+  event(given: { event: { type: string; properties: object } }): Promise<void>
+  'chat.message'(input: { sessionID: string }, output: Output): Promise<void>
+  'tool.execute.after'(input: { sessionID: string }, output: Output): Promise<void>
+}
+
+let folder: string
+let prompts: { path: { id: string }; body: { parts: { text: string }[] } }[]
+let others: readonly ((code: number) => void)[]
+beforeEach(async () => {
+  others = process.listeners('exit')
+  folder = await mkdtemp(join(tmpdir(), 'plugin-'))
+  prompts = []
+})
+afterEach(async () => {
+  // The plugin ends its waiters when opencode exits.
+  for (const listener of process.listeners('exit'))
+    if (!others.includes(listener)) process.removeListener('exit', listener)
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Loads the plugin. `notices` has what each event's hook answers; a hook logs its input. */
+async function load(notices: Record<string, unknown>): Promise<Plugin> {
+  const hook = join(folder, 'hook.mjs')
+  await writeFile(
+    hook,
+    `import { appendFileSync } from 'node:fs'
+     const event = process.argv.at(-1)
+     let text = ''
+     for await (const chunk of process.stdin) text += chunk
+     appendFileSync(${JSON.stringify(join(folder, 'log'))}, text + '\\n')
+     const answer = ${JSON.stringify(notices)}[event]
+     if (answer !== undefined) console.log(typeof answer === 'string' ? answer : JSON.stringify(answer))`,
+  )
+  const facts = {
+    hook: [process.execPath, hook],
+    hookMs: 10_000,
+    server: ['/node', '/bridge', 'mcp'],
+    name: 'agent-bridge',
+  }
+  const path = join(folder, 'plugin.mjs')
+  await writeFile(path, pluginText(facts))
+  const { AgentBridge } = await import(pathToFileURL(path).href)
+  const promptAsync = async (prompt: (typeof prompts)[number]) => {
+    prompts.push(prompt)
+  }
+  return AgentBridge({ client: { session: { promptAsync } }, directory: '/project' })
+}
+
+const inputs = async (): Promise<Record<string, unknown>[]> =>
+  (await readFile(join(folder, 'log'), 'utf8').catch(() => ''))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+const events = async () => (await inputs()).map((input) => input.hook_event_name)
+
+const idle = { event: { type: 'session.idle', properties: { sessionID: 's1' } } }
+
+test('the notice of a prompt is one more part of it, and that of a tool is in its result', async () => {
+  const plugin = await load({ 'chat.message': { notice: 'one' }, 'tool.execute.after': { notice: 'two' } })
+  const given = { id: 'prt_1', sessionID: 's1', messageID: 'm1', type: 'text', text: 'hi' }
+  const message = { parts: [given] }
+  await plugin['chat.message']({ sessionID: 's1' }, message)
+  const added = { sessionID: 's1', messageID: 'm1', type: 'text', text: 'one', synthetic: true }
+  expect(message.parts).toEqual([given, { id: 'prt_1n', ...added }])
+  const result = { output: 'done' }
+  await plugin['tool.execute.after']({ sessionID: 's1' }, result)
+  expect(result.output).toBe('done\n\ntwo')
+  const content = [{ type: 'text', text: 'of a server' }]
+  await plugin['tool.execute.after']({ sessionID: 's1' }, { content })
+  expect(content[1]).toEqual({ type: 'text', text: 'two' })
+  expect((await inputs())[0]).toEqual({ session_id: 's1', cwd: '/project', hook_event_name: 'chat.message' })
+})
+
+test('at the end of a turn the notice continues it, and the next end says so; then the waiter runs', async () => {
+  const plugin = await load({ 'session.idle': { notice: 'mail' } })
+  await plugin.event(idle)
+  await vi.waitFor(() => expect(prompts).toHaveLength(1), 10_000)
+  expect(prompts[0]).toEqual({
+    path: { id: 's1' },
+    body: { parts: [{ type: 'text', text: 'mail', synthetic: true }] },
+  })
+  await plugin.event(idle)
+  await vi.waitFor(() => expect(prompts).toHaveLength(2), 10_000)
+  await vi.waitFor(async () => expect(await events()).toContain('wait'), 10_000)
+  const ends = (await inputs()).filter((input) => input.hook_event_name === 'session.idle')
+  expect(ends.map((input) => input.stop_hook_active)).toEqual([false, true])
+})
+
+test('a waiter with mail wakes the idle session', async () => {
+  const plugin = await load({ wait: { notice: 'mail' } })
+  await plugin.event(idle)
+  await vi.waitFor(() => expect(prompts.map(({ body }) => body.parts[0]?.text)).toEqual(['mail']), 10_000)
+  expect(await events()).toEqual(['session.idle', 'wait'])
+})
+
+test.each([
+  ['no answer', undefined],
+  ['broken JSON', '{"notice":'],
+  ['an empty notice', { notice: '' }],
+  ['no text', { notice: 7 }],
+])('a hook with %s changes nothing', async (_what, answer) => {
+  const plugin = await load(answer === undefined ? {} : { 'tool.execute.after': answer })
+  const result = { output: 'done' }
+  await plugin['tool.execute.after']({ sessionID: 's1' }, result)
+  expect(result.output).toBe('done')
+})
+
+test('a session of a subagent gets nothing', async () => {
+  const plugin = await load({ 'chat.message': { notice: 'one' }, 'tool.execute.after': { notice: 'two' } })
+  const properties = { info: { id: 's1', parentID: 's0' } }
+  await plugin.event({ event: { type: 'session.created', properties } })
+  const result = { output: 'done', parts: [{ id: 'prt_1' }] }
+  await plugin['tool.execute.after']({ sessionID: 's1' }, result)
+  await plugin['chat.message']({ sessionID: 's1' }, result)
+  await plugin.event(idle)
+  expect([result, await inputs()]).toEqual([{ output: 'done', parts: [{ id: 'prt_1' }] }, []])
+})
+
+test("it registers the MCP server, and leaves a server of this name that is the user's", async () => {
+  const plugin = await load({})
+  const [empty, own] = [{}, { mcp: { 'agent-bridge': { enabled: false } } }]
+  await plugin.config(empty)
+  await plugin.config(own)
+  const server = { type: 'local', command: ['/node', '/bridge', 'mcp'], enabled: true }
+  expect([empty, own]).toEqual([
+    { mcp: { 'agent-bridge': server } },
+    { mcp: { 'agent-bridge': { enabled: false } } },
+  ])
+})
