@@ -7,13 +7,18 @@ import { messageFields, printSent, type SendingOptions, withSendingOptions } fro
 import { requireMessageBody } from '../messages/text-argument.ts'
 import type { Agent } from '../profile/agent.ts'
 
+export interface ReplyOptions extends SendingOptions {
+  readonly ack?: true
+}
+
 export function replyCommand(context: CliContext, run = reply): Command {
   const build = command('reply', 'bridge reply 01980000-0000-7000-8000-000000000001 "yes, all green"')
     .description('Answer a message, in its conversation.')
     .argument('<message_id>', 'the message to answer', id)
     .argument('[text]', 'the text; standard input when absent or -')
+    .option('--ack', 'acknowledge the message that this one answers, once the reply is stored')
   return withSendingOptions(build, 'answer').action(
-    (messageId: string, text: string | undefined, options: SendingOptions) =>
+    (messageId: string, text: string | undefined, options: ReplyOptions) =>
       run(context, messageId, text, options),
   )
 }
@@ -22,7 +27,7 @@ export async function reply(
   context: CliContext,
   messageId: string,
   given: string | undefined,
-  options: SendingOptions,
+  options: ReplyOptions,
 ): Promise<void> {
   const text = await requireMessageBody(context.io, given)
   const agent = await context.agent()
@@ -40,7 +45,15 @@ export async function reply(
           { ...(await addressOf(agent, original)), ...message, in_reply_to: messageId },
           call,
         )
-  await printSent(context, sent, options)
+  try {
+    await printSent(context, sent, options)
+  } finally {
+    // The reply is stored, also if nobody listens for it.
+    if (options.ack) {
+      await agent.bridge.acknowledgements.create([messageId], { signal })
+      context.output.note(`acknowledged ${messageId}`)
+    }
+  }
 }
 
 /**

@@ -29,6 +29,7 @@ export const printOnly: ReadonlySet<string> = new Set([
   'transfer list',
   'transfer show',
   'admin whoami',
+  'admin open',
   'admin inbox',
   'admin history',
   'admin audit',

@@ -78,7 +78,8 @@ test.each<[string, Make, string[], unknown[]]>([
     ['--resume', id, '--timeout', '1h', '--ack', 'journal'],
     [undefined, undefined, { type: 'question', timeout: 3600, ack: 'journal', resume: id }],
   ],
-  ['ack', ackCommand, [id, other], [[id, other]]],
+  ['ack', ackCommand, [id, other], [[id, other], {}]],
+  ['ack', ackCommand, ['--all'], [[], { all: true }]],
   ['listen', listenCommand, [], [{ ack: 'manual' }]],
   [
     'listen with every option',

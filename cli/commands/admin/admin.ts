@@ -34,6 +34,7 @@ import { inboxCommand } from './inbox.ts'
 import { loginCommand } from './login.ts'
 import { logoutCommand } from './logout.ts'
 import { messageCommand } from './message.ts'
+import { openCommand } from './open.ts'
 import { listPairingsCommand } from './pairing/list.ts'
 import { setPairingCommand } from './pairing/set.ts'
 import { passwordCommand } from './password.ts'
@@ -66,6 +67,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(loginCommand(context))
     .addCommand(logoutCommand(context))
     .addCommand(whoamiCommand(context))
+    .addCommand(openCommand(context))
     .addCommand(sessionsGroup(context))
     .addCommand(passwordCommand(context))
     .addCommand(projectGroup(context))

@@ -7,14 +7,16 @@
  *
  * Spec §1; contract §10 "Snapshot".
  */
-import type { ProjectSnapshot } from '../../../sdk/index.ts'
+import type { Owner, Project, ProjectSnapshot } from '../../../sdk/index.ts'
 import { neutralize } from '../../../sdk/plain-text.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { failureWords } from '../../failures/failure-words.ts'
+import { messageText } from '../../messages/message-text.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 import { changes, loadWording, snapshotText, type Wording } from '../../owner/snapshot-text.ts'
+import type { Output } from '../../terminal/output.ts'
 import { recordText } from './audit.ts'
 
 /** Shows snapshots. `close` is called after the last one. */
@@ -24,16 +26,23 @@ interface View {
   close(): void
 }
 
+export interface WatchOptions extends ProjectOption {
+  readonly messages?: true
+}
+
 export function watchCommand(context: CliContext, run = watch): Command {
   const watch = command('watch', 'bridge admin watch').description(
     'Watch a project until interrupted: agents, connections, overdue contacts, what needs your attention.',
   )
-  return withProject(watch).action((options: ProjectOption) => run(context, options))
+  watch.option('--messages', 'print only the messages to you that nobody acknowledged, as they come')
+  return withProject(watch).action((options: WatchOptions) => run(context, options))
 }
 
-export const watch = (context: CliContext, options: ProjectOption): Promise<void> =>
+export const watch = (context: CliContext, options: WatchOptions): Promise<void> =>
   asOwner(context, async (owner) => {
-    const { id } = await findProject(owner, options.project, context)
+    const project = await findProject(owner, options.project, context)
+    if (options.messages) return watchMessages(context, owner, project)
+    const { id } = project
     const wording = await loadWording()
     const isPicture = context.io.isTerminal.stdout && !context.output.json
     const view = isPicture ? picture(context, wording) : lines(context, wording)
@@ -44,6 +53,25 @@ export const watch = (context: CliContext, options: ProjectOption): Promise<void
       view.close()
     }
   })
+
+/** Each change of the project, such as a new message, makes a new snapshot. */
+async function watchMessages(context: CliContext, owner: Owner, { id, name }: Project): Promise<void> {
+  const { output, signal, clock } = context
+  let after: string | undefined
+  for await (const _snapshot of owner.projects.watch(id, { signal, onConnection: awayNote(output) }))
+    for await (const message of owner.inbox.all({ projectId: id, after, signal })) {
+      const text = `${messageText(message, { project: name, now: clock() })}\n`
+      if (!(await output.handOver(message, text))) return
+      after = message.id
+    }
+}
+
+const awayNote = (output: Output) => (why: Error | undefined) =>
+  output.note(
+    why === undefined
+      ? 'the node is reachable again'
+      : `the node is unreachable, waiting: ${failureWords(why)}`,
+  )
 
 function lines({ output }: CliContext, wording: Wording): View {
   let before: ProjectSnapshot | undefined
@@ -61,12 +89,7 @@ function lines({ output }: CliContext, wording: Wording): View {
       }
       before = snapshot
     },
-    away: (why) =>
-      output.note(
-        why === undefined
-          ? 'the node is reachable again'
-          : `the node is unreachable, waiting: ${failureWords(why)}`,
-      ),
+    away: awayNote(output),
     close() {},
   }
 }
