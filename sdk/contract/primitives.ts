@@ -91,6 +91,15 @@ export const PageQuery = Strict({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault })),
 })
 
+/** Direction of a list. `after` continues in it, so with `newest_first` it means older. */
+export const ListOrder = Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], {
+  default: 'oldest_first',
+})
+export type ListOrder = Static<typeof ListOrder>
+
+/** Query of a list of the owner, which has a direction. */
+export const OrderedPageQuery = Strict({ ...PageQuery.properties, order: Type.Optional(ListOrder) })
+
 /** Schema of one page of a list. `next_after` is null if the page is empty and the request had no `after`. */
 export const pageOf = <K extends string, T extends TSchema>(key: K, item: T) =>
   Type.Object({

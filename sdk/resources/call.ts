@@ -3,6 +3,7 @@
  * an owner.
  */
 import type { EndpointSpec, ResponseOf } from '../contract/endpoint.ts'
+import type { ListOrder } from '../contract/primitives.ts'
 import type { CallInput, KeyedOptions } from '../transport/http.ts'
 
 export type Call = <const E extends EndpointSpec>(
@@ -15,6 +16,11 @@ export type Call = <const E extends EndpointSpec>(
 export interface PageOptions {
   readonly after?: string | undefined
   readonly limit?: number | undefined
+}
+
+/** Direction of a list of the owner; oldest first by default. `after` continues in it. */
+export interface Ordered {
+  readonly order?: ListOrder | undefined
 }
 
 /** Filter for one agent. */

@@ -2,7 +2,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Administrator } from '../../sdk/contract/owner/administrators.ts'
 import { ApiError } from '../api-error.ts'
 import type { OwnerUserRow } from '../database/node-tables.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -17,13 +17,12 @@ export async function getAdministrator(db: Db, id: string): Promise<OwnerUserRow
   return row
 }
 
-export async function listAdministrators(
-  db: Db,
-  { after, limit = limits.pageDefault }: PageQuery,
-): Promise<Page<Administrator>> {
+export async function listAdministrators(db: Db, query: PageQuery): Promise<Page<Administrator>> {
+  const { after, limit = limits.pageDefault } = query
+  const place = placeOf(query)
   const rows = await administrators(db)
-    .where('id', '>', after ?? beforeAll)
-    .orderBy('id')
+    .where('id', place.follows, place.from)
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   const assigned = await projectIds(

@@ -3,7 +3,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Agent, AgentProfileInput } from '../../sdk/contract/owner/agents.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { ApiError } from '../api-error.ts'
-import { beforeAll, type PageQuery } from '../database/page.ts'
+import { type PageQuery, placeOf } from '../database/page.ts'
 import type { AgentRow, Db, RecipientKeyRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { StoredContact } from '../delivery/presence.ts'
@@ -56,16 +56,14 @@ export interface AgentQuery extends PageQuery {
   readonly state?: AgentRow['state'] | undefined
 }
 
-export async function listAgents(
-  db: Db,
-  projectId: string,
-  { after, limit = limits.pageDefault, state }: AgentQuery,
-): Promise<AgentView[]> {
+export async function listAgents(db: Db, projectId: string, query: AgentQuery): Promise<AgentView[]> {
+  const { limit = limits.pageDefault, state } = query
+  const place = placeOf(query)
   return agentViews(db)
     .where('agents.project_id', '=', projectId)
-    .where('agents.id', '>', after ?? beforeAll)
+    .where('agents.id', place.follows, place.from)
     .$if(state !== undefined, (some) => some.where('agents.state', '=', state ?? 'enabled'))
-    .orderBy('agents.id')
+    .orderBy('agents.id', place.direction)
     .limit(limit + 1)
     .execute()
 }

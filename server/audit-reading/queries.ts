@@ -14,7 +14,7 @@ import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
-import { afterAll, beforeAll } from '../database/page.ts'
+import { afterAll, beforeAll, placeOf } from '../database/page.ts'
 import { aside, below, beyond, inOrder, inOrderOf } from '../database/sql.ts'
 import type { AuditRow, Db } from '../database/tables.ts'
 
@@ -32,8 +32,8 @@ function boundsOf({ after, order, since, until }: AuditQuery): [first: string, l
 
 /** Query for up to `limit + 1` records. `projectId` null means the records of the node. */
 export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery) {
-  const { limit = limits.pageDefault, order, subject_id: subject, kind, actor_id: actor } = query
-  const direction = order === 'newest_first' ? 'desc' : 'asc'
+  const { limit = limits.pageDefault, subject_id: subject, kind, actor_id: actor } = query
+  const { direction } = placeOf(query)
   const all = db
     .selectFrom('audit')
     .selectAll()

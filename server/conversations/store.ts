@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { beforeAll, type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import type { ConversationRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -168,12 +168,14 @@ export async function listForAgent(
 export async function listInProject(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
+  query: PageQuery,
 ): Promise<Page<Conversation>> {
+  const { after, limit = limits.pageDefault } = query
+  const place = placeOf(query)
   const rows = await withNames(db)
     .where('conversations.project_id', '=', projectId)
-    .where('conversations.id', '>', after ?? beforeAll)
-    .orderBy('conversations.id')
+    .where('conversations.id', place.follows, place.from)
+    .orderBy('conversations.id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, toConversation)

@@ -1,7 +1,7 @@
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Credential } from '../../sdk/contract/owner/credentials.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import type { CredentialRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
@@ -54,15 +54,17 @@ export interface ByAgentQuery extends PageQuery {
 export async function listCredentials(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault, agent_id }: ByAgentQuery,
+  query: ByAgentQuery,
 ): Promise<Page<Credential>> {
+  const { after, limit = limits.pageDefault, agent_id } = query
+  const place = placeOf(query)
   const rows = await db
     .selectFrom('credentials')
     .selectAll()
     .where('project_id', '=', projectId)
-    .where('id', '>', after ?? beforeAll)
+    .where('id', place.follows, place.from)
     .$if(agent_id !== undefined, (some) => some.where('agent_id', '=', agent_id ?? ''))
-    .orderBy('id')
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, toCredential)

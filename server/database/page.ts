@@ -1,13 +1,28 @@
 /**
- * One page of a list in id order. The query reads one row more than the limit to see whether more follow.
- * Contract §1 "Lists".
+ * One page of a list in the order of the ids, or against it. The query reads one row more than the limit to see
+ * whether more follow. Contract §1 "Lists", §10.
  */
 import { limits } from '../../sdk/contract/limits.ts'
+import type { ListOrder } from '../../sdk/contract/primitives.ts'
 
 export interface PageQuery {
   readonly after?: string | undefined
   readonly limit?: number | undefined
+  /** Only lists of the owner have it. */
+  readonly order?: ListOrder | undefined
 }
+
+/** Conditions of a page's query: `where id <follows> <from> order by id <direction>`. */
+export interface Place {
+  readonly follows: '>' | '<'
+  readonly from: string
+  readonly direction: 'asc' | 'desc'
+}
+
+export const placeOf = ({ after, order }: Pick<PageQuery, 'after' | 'order'>): Place =>
+  order === 'newest_first'
+    ? { follows: '<', from: after ?? afterAll, direction: 'desc' }
+    : { follows: '>', from: after ?? beforeAll, direction: 'asc' }
 
 export interface Page<T> {
   readonly items: T[]

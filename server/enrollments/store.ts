@@ -1,7 +1,7 @@
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Enrollment, EnrollmentStatus } from '../../sdk/contract/owner/enrollments.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Db, EnrollmentRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -82,21 +82,23 @@ export interface EnrollmentQuery extends PageQuery {
 export async function listEnrollments(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault, agent_id, state }: EnrollmentQuery,
+  query: EnrollmentQuery,
   steady: SteadyClock,
 ): Promise<Page<Enrollment>> {
+  const { after, limit = limits.pageDefault, agent_id, state } = query
+  const place = placeOf(query)
   const now = steady.now().toISOString()
   const stored = state === 'expired' ? 'pending' : state
   const rows = await db
     .selectFrom('enrollments')
     .selectAll()
     .where('project_id', '=', projectId)
-    .where('id', '>', after ?? beforeAll)
+    .where('id', place.follows, place.from)
     .$if(agent_id !== undefined, (some) => some.where('agent_id', '=', agent_id ?? ''))
     .$if(stored !== undefined, (some) => some.where('state', '=', stored ?? 'pending'))
     .$if(state === 'pending', (some) => some.where('expires_at', '>', now))
     .$if(state === 'expired', (some) => some.where('expires_at', '<=', now))
-    .orderBy('id')
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, (row) => toEnrollment(row, steady))

@@ -5,7 +5,7 @@ import type {
   EnvironmentProfileInput,
 } from '../../sdk/contract/owner/environments.ts'
 import { ApiError } from '../api-error.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import type { Db, EnvironmentRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
@@ -63,14 +63,16 @@ export async function updateEnvironment(tx: Tx, id: string, changed: Environment
 export async function listEnvironments(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault }: PageQuery,
+  query: PageQuery,
 ): Promise<Page<Environment>> {
+  const { after, limit = limits.pageDefault } = query
+  const place = placeOf(query)
   const rows = await db
     .selectFrom('environments')
     .selectAll()
     .where('project_id', '=', projectId)
-    .where('id', '>', after ?? beforeAll)
-    .orderBy('id')
+    .where('id', place.follows, place.from)
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, (row) => row)

@@ -2,7 +2,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { PairingResult } from '../../sdk/contract/owner/pairings.ts'
 import { pairOf } from '../conversations/pairs.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import type { Db, PairingRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
@@ -24,17 +24,19 @@ export async function upsertPairing(
 export async function listPairings(
   db: Db,
   projectId: string,
-  { after, limit = limits.pageDefault, agent_id }: PageQuery & { readonly agent_id?: string | undefined },
+  query: PageQuery & { readonly agent_id?: string | undefined },
 ): Promise<Page<PairingResult>> {
+  const { after, limit = limits.pageDefault, agent_id } = query
+  const place = placeOf(query)
   const rows = await db
     .selectFrom('pairings')
     .selectAll()
     .where('project_id', '=', projectId)
-    .where('id', '>', after ?? beforeAll)
+    .where('id', place.follows, place.from)
     .$if(agent_id !== undefined, (some) =>
       some.where((eb) => eb.or([eb('agent_a', '=', agent_id ?? ''), eb('agent_b', '=', agent_id ?? '')])),
     )
-    .orderBy('id')
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, toPairing)

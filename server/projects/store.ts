@@ -3,7 +3,7 @@ import type { SessionPolicy } from '../../sdk/contract/agent/sessions.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Project } from '../../sdk/contract/owner/projects.ts'
 import { ApiError } from '../api-error.ts'
-import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
+import { type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import type { Db, ProjectRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -27,14 +27,12 @@ export async function getProject(db: Db, owner: OwnerCaller, id: string): Promis
   return row
 }
 
-export async function listProjects(
-  db: Db,
-  owner: OwnerCaller,
-  { after, limit = limits.pageDefault }: PageQuery,
-): Promise<Page<Project>> {
+export async function listProjects(db: Db, owner: OwnerCaller, query: PageQuery): Promise<Page<Project>> {
+  const { after, limit = limits.pageDefault } = query
+  const place = placeOf(query)
   const rows = await visible(db, owner)
-    .where('id', '>', after ?? beforeAll)
-    .orderBy('id')
+    .where('id', place.follows, place.from)
+    .orderBy('id', place.direction)
     .limit(limit + 1)
     .execute()
   return toPage(rows, limit, after, toProject)

@@ -11,9 +11,9 @@
  */
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
-import { beforeAll } from '../database/page.ts'
+import { type PageQuery, type Place, placeOf } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
-import { aside, beyond, inOrder, isPairOf } from '../database/sql.ts'
+import { aside, below, beyond, inOrder, isPairOf } from '../database/sql.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { isFinal, type TaskState } from './rules.ts'
@@ -25,7 +25,8 @@ interface ListParameters {
   /** Id of the agent or project whose list it is. */
   readonly of: string
   readonly project_id: string
-  readonly after: string
+  /** Id from which the page begins. */
+  readonly from: string
   readonly limit: number
   readonly state: TaskState
 }
@@ -40,7 +41,8 @@ interface Lists {
   readonly ended: Prepared<ListParameters, TaskRow>
 }
 
-function listsBy(side: Side, narrow: Narrow): Lists {
+function listsBy(side: Side, narrow: Narrow, direction: Place['direction'] = 'asc'): Lists {
+  const following = direction === 'asc' ? beyond : below
   const by = (db: Db, p: Parameters<Narrow>[1]) =>
     narrow(
       db
@@ -49,7 +51,7 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         // The column by which the lists are merged must be selected.
         .select(inOrder.as('place'))
         .where(side, '=', p('of'))
-        .where(beyond('tasks', p('after'))),
+        .where(following('tasks', p('from'))),
       p,
     )
   const ended = (db: Db, p: Parameters<Narrow>[1], state: TaskRow['ended']) =>
@@ -61,11 +63,11 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         .unionAll(ended(db, p, 'failed'))
         .unionAll(ended(db, p, 'declined'))
         .unionAll(ended(db, p, 'cancelled'))
-        .orderBy(sql.ref('place'))
+        .orderBy(sql.ref('place'), direction)
         .limit(p('limit')),
     ),
     open: prepared<ListParameters>()((db, p) =>
-      ended(db, p, null).where('state', '=', 'open').orderBy(inOrder).limit(p('limit')),
+      ended(db, p, null).where('state', '=', 'open').orderBy(inOrder, direction).limit(p('limit')),
     ),
     // Unary plus excludes all indexes but the one by the end of the claim.
     held: prepared<ListParameters>()((db, p) =>
@@ -78,14 +80,14 @@ function listsBy(side: Side, narrow: Narrow): Lists {
         p,
       )
         .where('state', '=', p('state'))
-        .where(aside('id'), '>', p('after'))
-        .orderBy(aside('id'))
+        .where(aside('id'), direction === 'asc' ? '>' : '<', p('from'))
+        .orderBy(aside('id'), direction)
         .limit(p('limit')),
     ),
     ended: prepared<ListParameters>()((db, p) =>
       by(db, p)
         .where('ended', '=', p('state') as 'completed')
-        .orderBy(inOrder)
+        .orderBy(inOrder, direction)
         .limit(p('limit')),
     ),
   }
@@ -107,12 +109,16 @@ const visibleAs =
 const lists = {
   assignee: listsBy('assignee_agent_id', visibleAs('assignee')),
   creator: listsBy('creator_agent_id', visibleAs('creator')),
-  project: listsBy('project_id', (query) => query),
-  ofAssigneeInProject: listsBy('assignee_agent_id', inProject),
 }
 
-export interface TaskRange {
-  readonly after: string | undefined
+const inProjectBy = (direction: Place['direction']) => ({
+  all: listsBy('project_id', (query) => query, direction),
+  ofAssignee: listsBy('assignee_agent_id', inProject, direction),
+})
+
+const listsInProject = { asc: inProjectBy('asc'), desc: inProjectBy('desc') }
+
+export interface TaskRange extends Pick<PageQuery, 'after' | 'order'> {
   readonly limit: number
   readonly state: TaskState | undefined
 }
@@ -120,7 +126,7 @@ export interface TaskRange {
 function listOf(db: Db, by: Lists, of: string, projectId: string, range: TaskRange): Promise<TaskRow[]> {
   const { state } = range
   const parameters = {
-    ...{ of, project_id: projectId, after: range.after ?? beforeAll, limit: range.limit },
+    ...{ of, project_id: projectId, from: placeOf(range).from, limit: range.limit },
     state: state ?? 'open',
   }
   if (state === undefined) return by.all.all(db, parameters)
@@ -141,12 +147,14 @@ export async function listForAgent(
   return both.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, range.limit)
 }
 
-export const listInProject = (
+export function listInProject(
   db: Db,
   projectId: string,
   assigneeId: string | undefined,
   range: TaskRange,
-): Promise<TaskRow[]> =>
-  assigneeId === undefined
-    ? listOf(db, lists.project, projectId, projectId, range)
-    : listOf(db, lists.ofAssigneeInProject, assigneeId, projectId, range)
+): Promise<TaskRow[]> {
+  const { all, ofAssignee } = listsInProject[placeOf(range).direction]
+  return assigneeId === undefined
+    ? listOf(db, all, projectId, projectId, range)
+    : listOf(db, ofAssignee, assigneeId, projectId, range)
+}

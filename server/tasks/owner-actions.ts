@@ -63,7 +63,8 @@ export async function listTasksAsOwner(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const limit = query.limit ?? limits.pageDefault
-    const range = { after: query.after, limit: limit + 1, state: query.state }
+    const { after, order, state } = query
+    const range = { after, order, limit: limit + 1, state }
     const rows = await listInProject(db, project.id, query.assignee_agent_id, range)
     return toTaskList(context, rows, { ...range, limit })
   })

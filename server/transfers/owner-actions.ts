@@ -35,10 +35,11 @@ export function listTransfersAsOwner(
   return readAsOwner(context, caller, async (db) => {
     const project = await getProject(db, caller, projectId)
     const limit = query.limit ?? limits.pageDefault
-    const range = { after: query.after, limit: limit + 1, state: query.state }
+    const { after, order, state } = query
+    const range = { after, order, limit: limit + 1, state }
     const rows = await store.listInProject(db, project.id, range)
     const times = timesOf(context, context.steady.now())
-    return toTransferList(rows, { after: query.after, limit, state: query.state, times })
+    return toTransferList(rows, { after, limit, state, times })
   })
 }
 

@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { isPairEnabled } from '../conversations/pairs.ts'
-import { beforeAll } from '../database/page.ts'
+import { type PageQuery, placeOf } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { isPairOf } from '../database/sql.ts'
 import type { Db } from '../database/tables.ts'
@@ -173,8 +173,7 @@ const open = prepared<{ id: string }>()((db, p) =>
 export const isOpen = async (db: Db, id: string): Promise<boolean> =>
   (await open.first(db, { id })) !== undefined
 
-export interface TransferRange {
-  readonly after: string | undefined
+export interface TransferRange extends Pick<PageQuery, 'after' | 'order'> {
   readonly limit: number
   readonly state: TransferRow['state'] | undefined
 }
@@ -209,14 +208,16 @@ const summaryColumns = [
 
 export type ListedRow = TransferSummaryRow & { readonly secret_expires_at: string | null }
 
-const inRange = (db: Db, { after, limit, state }: TransferRange) => {
+const inRange = (db: Db, range: TransferRange) => {
+  const { limit, state } = range
+  const { follows, from, direction } = placeOf(range)
   const all = db
     .selectFrom('transfers')
     .leftJoin('transfer_secrets', 'transfer_secrets.transfer_id', 'transfers.id')
     .select(summaryColumns)
     .select('transfer_secrets.expires_at as secret_expires_at')
-    .where('transfers.id', '>', after ?? beforeAll)
-    .orderBy('transfers.id')
+    .where('transfers.id', follows, from)
+    .orderBy('transfers.id', direction)
     .limit(limit)
   return state === undefined ? all : all.where('transfers.state', '=', state)
 }

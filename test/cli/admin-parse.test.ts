@@ -27,8 +27,10 @@ import { passwordCommand } from '../../cli/commands/admin/password.ts'
 import { changeProjectCommand } from '../../cli/commands/admin/project/change.ts'
 import { createProjectCommand } from '../../cli/commands/admin/project/create.ts'
 import { deleteProjectCommand } from '../../cli/commands/admin/project/delete.ts'
+import { listProjectsCommand } from '../../cli/commands/admin/project/list.ts'
 import { projectStateCommand } from '../../cli/commands/admin/project/state.ts'
 import { setupCommand } from '../../cli/commands/admin/setup.ts'
+import { listTasksCommand } from '../../cli/commands/admin/task/list.ts'
 import { type CliContext, createContext } from '../../cli/context.ts'
 
 const id = '01a1fc00-0f7d-7002-a6f0-578f3fab7dfe'
@@ -113,6 +115,8 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
     ['--agent', 'ada', '--state', 'pending'],
     [{ agent: 'ada', state: 'pending' }],
   ],
+  ['task list', listTasksCommand, ['--newest', '--state', 'open'], [{ newest: true, state: 'open' }]],
+  ['project list', listProjectsCommand, ['--newest'], [{ newest: true }]],
   ['enrollment revoke', revokeEnrollmentCommand, [id.toUpperCase()], [id, {}]],
   ['environment create', createEnvironmentCommand, ['desk'], ['desk', { kind: 'other' }]],
   [

@@ -259,9 +259,9 @@ const limitOf = ({ query = {} }: EndpointSpec): string =>
   'limit' in propertiesOf(query) ? `limit=${limits.pageMax}` : ''
 
 /** Yields the pages of a list up to the last one. */
-async function* pagesOf(entry: EndpointSpec, ready: Ready): AsyncGenerator<readonly Item[]> {
+async function* pagesOf(entry: EndpointSpec, ready: Ready, more = ''): AsyncGenerator<readonly Item[]> {
   for (let cursor = first[entry.id as ListId] ?? ''; ; ) {
-    const reply = await send(entry, { ...ready, query: `?${limitOf(entry)}${cursor}` })
+    const reply = await send(entry, { ...ready, query: `?${limitOf(entry)}${more}${cursor}` })
     const { status, bytes } = reply
     expect([status, bytes.length <= limits.pageBytes + frameBytes ? 'fits' : bytes.length]).toEqual([
       200,
@@ -278,6 +278,25 @@ test('the table contains every list of the contract', () => {
   expect(listed.map(({ id }) => id).toSorted()).toEqual(Object.keys(lists).toSorted())
 })
 
+const takesOrder = ({ query = {} }: EndpointSpec): boolean => 'order' in propertiesOf(query)
+
+test('every list of the owner takes an order, except those with a fixed order', async () => {
+  const without = listed.filter((entry) => entry.id.startsWith('owner.') && !takesOrder(entry))
+  expect(without.map(({ id }) => id)).toEqual([
+    'owner.signIn.list',
+    'owner.inbox.list',
+    'owner.inbox.ofProject',
+    'owner.conversations.history',
+    'owner.audit.events',
+    'owner.tasks.timeline',
+  ])
+  expect(listed.filter((entry) => !entry.id.startsWith('owner.') && takesOrder(entry))).toEqual([])
+  for (const entry of listed.filter(takesOrder)) {
+    const reply = await send(entry, { by: world.owner, params: pair.project, query: '?order=latest_first' })
+    expect([entry.id, reply.json]).toMatchObject([entry.id, { error: 'invalid_request' }])
+  }
+})
+
 test.each(listed.map((entry) => ({ id: entry.id as ListId, entry })))('$id', async ({ id, entry }) => {
   const { made, size, ...ready } = await lists[id]()
   const read: Item[] = []
@@ -290,6 +309,11 @@ test.each(listed.map((entry) => ({ id: entry.id as ListId, entry })))('$id', asy
   const names = read.map(nameOf)
   expect(new Set(names).size).toBe(names.length)
   expect(names.filter((name) => made.includes(name))).toEqual(made)
+  if (takesOrder(entry)) {
+    const backward: Item[] = []
+    for await (const items of pagesOf(entry, ready, '&order=newest_first')) backward.push(...items)
+    expect(backward.map(nameOf)).toEqual(names.toReversed())
+  }
   if (size === 'pages') expect(pages).toBeGreaterThan(1)
   if (size === 'few') expect(pages).toBe(1)
   if (size === 'short') expect(limits.pageMax * Math.max(...read.map(bytesOf))).toBeLessThan(limits.pageBytes)

@@ -51,6 +51,21 @@ const requests: Readonly<Record<string, Way>> = {
   ],
   'the audit of the commonest kind': [() => audit('kind=message.sent'), 'audit_by_kind'],
   'the audit of one subject': [() => audit(`subject_id=${conversation}`), 'audit_by_subject'],
+  'the newest agents': [asOwner('/agents?order=newest_first'), 'agents_by_project'],
+  'the newest environments': [asOwner('/environments?order=newest_first'), 'environments_by_project'],
+  'the newest pairings': [asOwner('/pairings?order=newest_first'), 'pairings_by_project'],
+  'the newest credentials': [asOwner('/credentials?order=newest_first'), 'credentials_by_project'],
+  'the newest enrolments': [asOwner('/enrollments?order=newest_first'), 'enrollments_by_project'],
+  'the newest conversations': [asOwner('/conversations?order=newest_first'), 'conversations_by_project'],
+  'the newest transfers': [asOwner('/transfers?order=newest_first'), 'transfers_by_project'],
+  'the newest transfers of a state': [
+    asOwner('/transfers?order=newest_first&state=offered'),
+    'transfers_by_project_state',
+  ],
+  'the newest projects': [
+    () => bridge.owner.ok({ target: '/api/admin?order=newest_first' }),
+    'sqlite_autoindex_projects_1',
+  ],
   'the last events': [asOwner('/events'), 'audit_by_project'],
   'a snapshot': [asOwner(''), 'messages_to_owner'],
 }

@@ -12,7 +12,7 @@ import {
   NewName,
   Nullable,
   named,
-  PageQuery,
+  OrderedPageQuery,
   pageOf,
   ref,
   Strict,
@@ -109,10 +109,10 @@ export const AgentInstructionPreview = named(
 )
 export type AgentInstructionPreview = Static<typeof AgentInstructionPreview>
 
-export const AgentListQuery = Strict({ ...PageQuery.properties, state: Type.Optional(AgentState) })
+export const AgentListQuery = Strict({ ...OrderedPageQuery.properties, state: Type.Optional(AgentState) })
 
 /** Page of a list that can be limited to one agent. */
-export const ByAgentQuery = Strict({ ...PageQuery.properties, agent_id: Type.Optional(Uuid) })
+export const ByAgentQuery = Strict({ ...OrderedPageQuery.properties, agent_id: Type.Optional(Uuid) })
 
 export const AgentParams = Strict({ id: Uuid, agent_id: Uuid })
 

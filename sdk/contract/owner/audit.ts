@@ -11,7 +11,7 @@ import { type Static, Type } from 'typebox'
 import { auditKinds, type AuditKind as Kind } from '../audit-kinds.ts'
 import { endpoint } from '../endpoint.ts'
 import { limits } from '../limits.ts'
-import { IdParams, Nullable, named, pageOf, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { IdParams, ListOrder, Nullable, named, pageOf, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
 
 /** The kinds that a query may ask for. A record may have another kind if a newer node wrote it. */
 export const AuditKind = named(
@@ -56,9 +56,7 @@ const filters = {
 export const AuditQuery = Strict({
   after: Type.Optional(Uuid),
   limit: Limit,
-  order: Type.Optional(
-    Type.Union([Type.Literal('oldest_first'), Type.Literal('newest_first')], { default: 'oldest_first' }),
-  ),
+  order: Type.Optional(ListOrder),
   ...filters,
   since: Type.Optional(Timestamp),
   until: Type.Optional(Timestamp),

@@ -7,6 +7,7 @@ import { limits } from '../limits.ts'
 import {
   IdParams,
   named,
+  OrderedPageQuery,
   PageQuery,
   pageOf,
   ref,
@@ -103,7 +104,7 @@ export const conversations = {
     caller: 'owner',
     summary: 'List the conversations of a project.',
     params: IdParams,
-    query: PageQuery,
+    query: OrderedPageQuery,
     response: ConversationList,
     errors: ['not_found'],
   }),

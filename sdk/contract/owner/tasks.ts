@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { Task, TaskInput, TaskList, TaskReasonInput, TaskTimeline, taskFilters } from '../agent/tasks.ts'
 import { endpoint } from '../endpoint.ts'
-import { IdParams, named, PageQuery, ref, Strict, Uuid } from '../primitives.ts'
+import { IdParams, named, OrderedPageQuery, PageQuery, ref, Strict, Uuid } from '../primitives.ts'
 
 export const OwnerCancelInput = named('OwnerCancelInput', Strict({ ...TaskReasonInput.properties }))
 export type OwnerCancelInput = Static<typeof OwnerCancelInput>
@@ -11,7 +11,7 @@ export const OwnerCancelResult = named('OwnerCancelResult', Type.Object({ task: 
 export type OwnerCancelResult = Static<typeof OwnerCancelResult>
 
 export const OwnerTaskListQuery = Strict({
-  ...PageQuery.properties,
+  ...OrderedPageQuery.properties,
   ...taskFilters,
   assignee_agent_id: Type.Optional(Uuid),
 })

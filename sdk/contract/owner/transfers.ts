@@ -2,10 +2,10 @@
 import { type Static, Type } from 'typebox'
 import { Transfer, TransferList, TransferReason, TransferState } from '../agent/transfers.ts'
 import { endpoint } from '../endpoint.ts'
-import { IdParams, PageQuery, Strict, Uuid } from '../primitives.ts'
+import { IdParams, OrderedPageQuery, Strict, Uuid } from '../primitives.ts'
 
 export const OwnerTransferListQuery = Strict({
-  ...PageQuery.properties,
+  ...OrderedPageQuery.properties,
   state: Type.Optional(TransferState),
 })
 export type OwnerTransferListQuery = Static<typeof OwnerTransferListQuery>

@@ -13,7 +13,7 @@ import {
   administrators as entries,
 } from '../../contract/owner/administrators.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export class OwnerAdministrators {
   readonly #call: Call
@@ -26,13 +26,14 @@ export class OwnerAdministrators {
   list({
     after,
     limit,
+    order,
     ...options
-  }: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { query: given({ after, limit }) }, options)
+  }: PageOptions & Ordered & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { query: given({ after, limit, order }) }, options)
   }
 
   /** Every administrator, page after page. @throws not_permitted */
-  all(options: CallOptions = {}): AsyncGenerator<Administrator, void, undefined> {
+  all(options: Ordered & CallOptions = {}): AsyncGenerator<Administrator, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.administrators)
   }

@@ -12,7 +12,7 @@ import {
   agents as entries,
 } from '../../contract/owner/agents.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export interface AgentFilter {
   readonly state?: Agent['state'] | undefined
@@ -42,14 +42,17 @@ export class OwnerAgents {
   /** One page of a project's agents with their connection. @throws not_found */
   list(
     projectId: string,
-    { after, limit, state, ...options }: PageOptions & AgentFilter & CallOptions = {},
+    { after, limit, order, state, ...options }: PageOptions & Ordered & AgentFilter & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    const query = given({ after, limit, state })
+    const query = given({ after, limit, order, state })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every agent of a project, page after page. @throws not_found */
-  all(projectId: string, options: AgentFilter & CallOptions = {}): AsyncGenerator<Agent, void, undefined> {
+  all(
+    projectId: string,
+    options: AgentFilter & Ordered & CallOptions = {},
+  ): AsyncGenerator<Agent, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.agents)

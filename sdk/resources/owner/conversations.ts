@@ -4,7 +4,7 @@ import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import { conversations as entries } from '../../contract/owner/messages.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export interface OwnerHistoryOptions extends CallOptions {
   /** Sequence after which to read forward. */
@@ -26,13 +26,17 @@ export class OwnerConversations {
   /** One page of a project's conversations. @throws not_found */
   list(
     projectId: string,
-    { after, limit, ...options }: PageOptions & CallOptions = {},
+    { after, limit, order, ...options }: PageOptions & Ordered & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+    return this.#call(
+      entries.list,
+      { params: { id: projectId }, query: given({ after, limit, order }) },
+      options,
+    )
   }
 
   /** Every conversation of a project, page after page. @throws not_found */
-  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Conversation, void, undefined> {
+  all(projectId: string, options: Ordered & CallOptions = {}): AsyncGenerator<Conversation, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.conversations)

@@ -9,7 +9,7 @@ import {
   type RevokeResult,
 } from '../../contract/owner/credentials.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type OfAgent, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type OfAgent, type Ordered, type PageOptions } from '../call.ts'
 
 export class OwnerCredentials {
   readonly #call: Call
@@ -36,14 +36,17 @@ export class OwnerCredentials {
   /** One page of a project's credentials, revoked ones included. @throws not_found */
   list(
     projectId: string,
-    { after, limit, agentId, ...options }: PageOptions & OfAgent & CallOptions = {},
+    { after, limit, order, agentId, ...options }: PageOptions & Ordered & OfAgent & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    const query = given({ after, limit, agent_id: agentId })
+    const query = given({ after, limit, order, agent_id: agentId })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every credential of a project, page after page. @throws not_found */
-  all(projectId: string, options: OfAgent & CallOptions = {}): AsyncGenerator<Credential, void, undefined> {
+  all(
+    projectId: string,
+    options: OfAgent & Ordered & CallOptions = {},
+  ): AsyncGenerator<Credential, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.credentials)

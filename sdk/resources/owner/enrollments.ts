@@ -12,7 +12,7 @@ import {
   enrollments as entries,
 } from '../../contract/owner/enrollments.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type OfAgent, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type OfAgent, type Ordered, type PageOptions } from '../call.ts'
 
 export interface EnrollmentFilter extends OfAgent {
   readonly state?: Enrollment['state'] | undefined
@@ -55,16 +55,23 @@ export class OwnerEnrollments {
   /** Reads one page of a project's enrolments, without their codes. @throws not_found */
   list(
     projectId: string,
-    { after, limit, agentId, state, ...options }: PageOptions & EnrollmentFilter & CallOptions = {},
+    {
+      after,
+      limit,
+      order,
+      agentId,
+      state,
+      ...options
+    }: PageOptions & Ordered & EnrollmentFilter & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    const query = given({ after, limit, agent_id: agentId, state })
+    const query = given({ after, limit, order, agent_id: agentId, state })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every enrolment of a project, page after page. @throws not_found */
   all(
     projectId: string,
-    options: EnrollmentFilter & CallOptions = {},
+    options: EnrollmentFilter & Ordered & CallOptions = {},
   ): AsyncGenerator<Enrollment, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })

@@ -8,7 +8,7 @@ import {
   environments as entries,
 } from '../../contract/owner/environments.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export class OwnerEnvironments {
   readonly #call: Call
@@ -25,13 +25,17 @@ export class OwnerEnvironments {
   /** One page of a project's environments. @throws not_found */
   list(
     projectId: string,
-    { after, limit, ...options }: PageOptions & CallOptions = {},
+    { after, limit, order, ...options }: PageOptions & Ordered & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { params: { id: projectId }, query: given({ after, limit }) }, options)
+    return this.#call(
+      entries.list,
+      { params: { id: projectId }, query: given({ after, limit, order }) },
+      options,
+    )
   }
 
   /** Every environment of a project, page after page. @throws not_found */
-  all(projectId: string, options: CallOptions = {}): AsyncGenerator<Environment, void, undefined> {
+  all(projectId: string, options: Ordered & CallOptions = {}): AsyncGenerator<Environment, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.environments)

@@ -3,7 +3,7 @@ import type { ResponseOf } from '../../contract/endpoint.ts'
 import { limits } from '../../contract/limits.ts'
 import { pairings as entries, type PairingResult } from '../../contract/owner/pairings.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type OfAgent, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type OfAgent, type Ordered, type PageOptions } from '../call.ts'
 
 export class OwnerPairings {
   readonly #call: Call
@@ -31,16 +31,16 @@ export class OwnerPairings {
   /** One page of a project's pairings. @throws not_found */
   list(
     projectId: string,
-    { after, limit, agentId, ...options }: PageOptions & OfAgent & CallOptions = {},
+    { after, limit, order, agentId, ...options }: PageOptions & Ordered & OfAgent & CallOptions = {},
   ): Promise<ResponseOf<typeof entries.list>> {
-    const query = given({ after, limit, agent_id: agentId })
+    const query = given({ after, limit, order, agent_id: agentId })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every pairing of a project, page after page. @throws not_found */
   all(
     projectId: string,
-    options: OfAgent & CallOptions = {},
+    options: OfAgent & Ordered & CallOptions = {},
   ): AsyncGenerator<PairingResult, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })

@@ -13,7 +13,7 @@ import {
 } from '../../contract/owner/projects.ts'
 import { type ProjectSnapshot, snapshots } from '../../contract/owner/snapshot.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 import { type FollowOptions, watching } from './following.ts'
 
 /** Largest age of the connection state in `watch`, in seconds. */
@@ -31,13 +31,14 @@ export class OwnerProjects {
   list({
     after,
     limit,
+    order,
     ...options
-  }: PageOptions & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
-    return this.#call(entries.list, { query: given({ after, limit }) }, options)
+  }: PageOptions & Ordered & CallOptions = {}): Promise<ResponseOf<typeof entries.list>> {
+    return this.#call(entries.list, { query: given({ after, limit, order }) }, options)
   }
 
   /** Every project that the caller may see, page after page. */
-  all(options: CallOptions = {}): AsyncGenerator<Project, void, undefined> {
+  all(options: Ordered & CallOptions = {}): AsyncGenerator<Project, void, undefined> {
     const read = (after: string | undefined) => this.list({ ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.projects)
   }

@@ -10,7 +10,7 @@ import type {
 import { limits } from '../../contract/limits.ts'
 import { tasks as entries } from '../../contract/owner/tasks.ts'
 import type { CallOptions, KeyedOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export interface OwnerTaskFilter {
   readonly state?: TaskState | undefined
@@ -36,14 +36,24 @@ export class OwnerTasks {
   /** One page of a project's tasks, oldest first. @throws not_found */
   list(
     projectId: string,
-    { after, limit, state, assigneeAgentId, ...options }: OwnerTaskFilter & PageOptions & CallOptions = {},
+    {
+      after,
+      limit,
+      order,
+      state,
+      assigneeAgentId,
+      ...options
+    }: OwnerTaskFilter & PageOptions & Ordered & CallOptions = {},
   ): Promise<TaskList> {
-    const query = given({ after, limit, state, assignee_agent_id: assigneeAgentId })
+    const query = given({ after, limit, order, state, assignee_agent_id: assigneeAgentId })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every task of a project, page after page. @throws not_found */
-  all(projectId: string, options: OwnerTaskFilter & CallOptions = {}): AsyncGenerator<Task, void, undefined> {
+  all(
+    projectId: string,
+    options: OwnerTaskFilter & Ordered & CallOptions = {},
+  ): AsyncGenerator<Task, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })
     return everyItem(read, (page) => page.tasks)

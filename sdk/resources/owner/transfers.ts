@@ -8,7 +8,7 @@ import type {
 import { limits } from '../../contract/limits.ts'
 import { transfers as entries } from '../../contract/owner/transfers.ts'
 import type { CallOptions } from '../../transport/http.ts'
-import { type Call, everyItem, given, type PageOptions } from '../call.ts'
+import { type Call, everyItem, given, type Ordered, type PageOptions } from '../call.ts'
 
 export interface OwnerTransferFilter {
   readonly state?: TransferState | undefined
@@ -24,16 +24,22 @@ export class OwnerTransfers {
   /** One page of a project's transfers, oldest first, without their parts. @throws not_found */
   list(
     projectId: string,
-    { after, limit, state, ...options }: OwnerTransferFilter & PageOptions & CallOptions = {},
+    {
+      after,
+      limit,
+      order,
+      state,
+      ...options
+    }: OwnerTransferFilter & PageOptions & Ordered & CallOptions = {},
   ): Promise<TransferList> {
-    const query = given({ after, limit, state })
+    const query = given({ after, limit, order, state })
     return this.#call(entries.list, { params: { id: projectId }, query }, options)
   }
 
   /** Every transfer of a project, page after page. @throws not_found */
   all(
     projectId: string,
-    options: OwnerTransferFilter & CallOptions = {},
+    options: OwnerTransferFilter & Ordered & CallOptions = {},
   ): AsyncGenerator<TransferSummary, void, undefined> {
     const read = (after: string | undefined) =>
       this.list(projectId, { ...options, after, limit: limits.pageMax })

@@ -35,6 +35,12 @@ const requests: Readonly<Record<string, readonly [request: () => Promise<unknown
   'of a project': [() => ofProject(), 'tasks_by_project'],
   'of a project, open': [() => ofProject('?state=open'), 'tasks_by_project'],
   'of a project, failed': [() => ofProject('?state=failed'), 'tasks_by_project'],
+  'of a project, newest first': [() => ofProject('?order=newest_first'), 'tasks_by_project'],
+  'of a project, open, newest first': [() => ofProject('?order=newest_first&state=open'), 'tasks_by_project'],
+  'of a project, given to an agent, newest first': [
+    () => ofProject(`?order=newest_first&assignee_agent_id=${bridge.ben.id}`),
+    'tasks_by_assignee',
+  ],
   'of a project, given to an agent': [
     () => ofProject(`?assignee_agent_id=${bridge.ben.id}`),
     'tasks_by_assignee',

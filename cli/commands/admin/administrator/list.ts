@@ -3,17 +3,21 @@ import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { gathered } from '../../../owner/names.ts'
+import { type NewestOption, orderOf, withNewest } from '../../../owner/order.ts'
 import { whole } from '../../../owner/text.ts'
 
 export function listAdministratorsCommand(context: CliContext, run = listAdministrators): Command {
-  return command('list', 'bridge admin administrator list')
-    .description('List the administrators and their projects.')
-    .action(() => run(context))
+  const list = command('list', 'bridge admin administrator list').description(
+    'List the administrators and their projects.',
+  )
+  return withNewest(list).action((options: NewestOption) => run(context, options))
 }
 
-export const listAdministrators = (context: CliContext): Promise<void> =>
+export const listAdministrators = (context: CliContext, options: NewestOption): Promise<void> =>
   asOwner(context, async (owner) => {
-    const administrators = await gathered(owner.administrators.all({ signal: context.signal }))
+    const administrators = await gathered(
+      owner.administrators.all({ ...orderOf(options), signal: context.signal }),
+    )
     const projects = new Map<string, string>()
     for await (const { id, name } of owner.projects.all({ signal: context.signal })) projects.set(id, name)
     context.output.table(

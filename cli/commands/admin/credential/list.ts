@@ -4,19 +4,24 @@ import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { type NewestOption, orderOf, withNewest } from '../../../owner/order.ts'
 import { whole } from '../../../owner/text.ts'
 
 export function listCredentialsCommand(context: CliContext, run = listCredentials): Command {
   const list = command('list', 'bridge admin credential list').description(
     'List the credentials of a project, revoked ones included, without secrets.',
   )
-  return withProject(list).action((options: ProjectOption) => run(context, options))
+  return withProject(withNewest(list)).action((options: ProjectOption & NewestOption) =>
+    run(context, options),
+  )
 }
 
-export const listCredentials = (context: CliContext, options: ProjectOption): Promise<void> =>
+export const listCredentials = (context: CliContext, options: ProjectOption & NewestOption): Promise<void> =>
   asOwner(context, async (owner) => {
     const project = await findProject(owner, options.project, context)
-    const credentials = await gathered(owner.credentials.all(project.id, { signal: context.signal }))
+    const credentials = await gathered(
+      owner.credentials.all(project.id, { ...orderOf(options), signal: context.signal }),
+    )
     const nameOf = await agentNames(owner, project, context)
     context.output.table(
       whole('credentials', credentials),

@@ -11,12 +11,13 @@ import {
   type ProjectOption,
   withProject,
 } from '../../../owner/names.ts'
+import { type NewestOption, orderOf, withNewest } from '../../../owner/order.ts'
 import { whole } from '../../../owner/text.ts'
 
 type State = Enrollment['state']
 const states = ['pending', 'claimed', 'expired', 'revoked'] as const satisfies readonly State[]
 
-export interface ListEnrollmentsOptions extends ProjectOption {
+export interface ListEnrollmentsOptions extends ProjectOption, NewestOption {
   agent?: string
   state?: State
 }
@@ -26,7 +27,7 @@ export function listEnrollmentsCommand(context: CliContext, run = listEnrollment
     .description('List the enrolments of a project, without their codes.')
     .option('--agent <agent>', 'only those of this agent: name or id')
     .option('--state <state>', `only those that are ${states.join(', ')}`, oneOf(states))
-  return withProject(list).action((options: ListEnrollmentsOptions) => run(context, options))
+  return withProject(withNewest(list)).action((options: ListEnrollmentsOptions) => run(context, options))
 }
 
 export const listEnrollments = (context: CliContext, options: ListEnrollmentsOptions): Promise<void> =>
@@ -34,7 +35,7 @@ export const listEnrollments = (context: CliContext, options: ListEnrollmentsOpt
     const { signal, output } = context
     const project = await findProject(owner, options.project, context)
     const agentId = options.agent && (await findAgent(owner, project, options.agent, context))
-    const filter = { agentId, state: options.state, signal }
+    const filter = { agentId, state: options.state, ...orderOf(options), signal }
     const enrollments = await gathered(owner.enrollments.all(project.id, filter))
     const nameOf = await agentNames(owner, project, context)
     output.table(

@@ -10,21 +10,22 @@ import {
   type ProjectOption,
   withProject,
 } from '../../../owner/names.ts'
+import { type NewestOption, orderOf, withNewest } from '../../../owner/order.ts'
 import { whole } from '../../../owner/text.ts'
 import { taskStates } from '../../../tasks/options.ts'
 import { taskHeader, taskRow } from '../../../tasks/text.ts'
 
-export interface AdminTaskListOptions extends ProjectOption {
+export interface AdminTaskListOptions extends ProjectOption, NewestOption {
   readonly state?: (typeof taskStates)[number]
   readonly agent?: string
 }
 
 export function listTasksCommand(context: CliContext, run = listTasks): Command {
   const list = command('list', 'bridge admin task list --state failed')
-    .description('List the tasks of a project, oldest first.')
+    .description('List the tasks of a project, oldest first by default.')
     .option('--state <state>', taskStates.join(', '), oneOf(taskStates))
     .option('--agent <agent>', 'only those given to this agent: name or id')
-  return withProject(list).action((options: AdminTaskListOptions) => run(context, options))
+  return withProject(withNewest(list)).action((options: AdminTaskListOptions) => run(context, options))
 }
 
 export const listTasks = (context: CliContext, options: AdminTaskListOptions): Promise<void> =>
@@ -33,7 +34,8 @@ export const listTasks = (context: CliContext, options: AdminTaskListOptions): P
     const { signal, clock, output } = context
     const project = await findProject(owner, options.project, context)
     const assigneeAgentId = agent === undefined ? undefined : await findAgent(owner, project, agent, context)
-    const tasks = await gathered(owner.tasks.all(project.id, { state, assigneeAgentId, signal }))
+    const filter = { state, assigneeAgentId, ...orderOf(options), signal }
+    const tasks = await gathered(owner.tasks.all(project.id, filter))
     const nameOf = await agentNames(owner, project, context)
     const rows = tasks.map((task) => taskRow(task, nameOf, clock()))
     output.table(whole('tasks', tasks), taskHeader, rows, 'no tasks')
