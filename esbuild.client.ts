@@ -54,11 +54,11 @@ const packagesInside: Plugin = {
   },
 }
 
-/** The commands of the group `server` end with the reason why they are not there. */
+/** The commands that run a node end with the reason why they are not there. */
 const withoutServer = (root: string): Plugin => ({
   name: 'without-server',
   setup({ onResolve }) {
-    onResolve({ filter: /\/server\/server\.ts$/ }, () => ({
+    onResolve({ filter: /\/server\/(server|up)\.ts$/ }, () => ({
       path: join(root, 'cli/commands/server/client-only.ts'),
     }))
   },
@@ -82,6 +82,14 @@ export async function buildClient(given: ClientBuild): Promise<string> {
       bundle(`packages/${name}.cjs`, packed(name, contents)),
     ),
   ])
+  const files = new Set(bundles.map(({ file }) => `./${file}`))
+  for (const { file, imports } of bundles) {
+    const missing = imports.find(
+      (path) => !isBuiltin(path) && !files.has(path) && !withoutWhich.includes(path),
+    )
+    if (missing !== undefined)
+      throw new Error(`${file} imports ${missing}, which is not in the client package`)
+  }
   const installer = await bundle('install.cjs', {
     ...helper,
     entryPoints: ['cli/startup/install.ts'],
@@ -113,24 +121,19 @@ export async function buildClient(given: ClientBuild): Promise<string> {
   }
 }
 
-/** Whether an import needs no package: a module of Node, a file of the client, or one without which ws works. */
-const isThere = (path: string): boolean =>
-  isBuiltin(path) || path.startsWith('./') || withoutWhich.includes(path)
-
 interface Bundle {
   readonly file: string
   readonly bytes: Uint8Array
   readonly metafile: Metafile
+  readonly imports: readonly string[]
 }
 
 async function bundle(file: string, options: BuildOptions): Promise<Bundle> {
   const { metafile, outputFiles } = await build({ ...options, outfile: file, write: false, metafile: true })
   const [output] = outputFiles ?? []
   if (metafile === undefined || output === undefined) throw new Error(`esbuild made no ${file}`)
-  const imports = Object.values(metafile.outputs).flatMap((each) => each.imports)
-  const missing = imports.find(({ path }) => !isThere(path))
-  if (missing) throw new Error(`${file} imports ${missing.path}: list it in esbuild.client.ts`)
-  return { file, bytes: output.contents, metafile }
+  const imports = Object.values(metafile.outputs).flatMap((each) => each.imports.map(({ path }) => path))
+  return { file, bytes: output.contents, metafile, imports }
 }
 
 /** What `import` and `require` of the package get: the SDK of the command line, so that both share its classes. */

@@ -7,6 +7,7 @@
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
  * - `client/`: the client package that a node hands out; see esbuild.client.ts.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
+ * - `sdk/browser.js`: what `import` of `agent-bridge/browser` gets.
  *
  * Development needs none of it: every file runs as it stands. Why it is cut this way: docs/decisions/001-one-bundle.md.
  */
@@ -109,6 +110,15 @@ const library: BuildOptions = {
   plugins: [contractAsValues(root), outside],
 }
 
+/** For browsers esbuild refuses every `node:` module. */
+const browser: BuildOptions = {
+  ...common,
+  entryPoints: ['sdk/browser.ts'],
+  platform: 'browser',
+  target: 'es2024',
+  plugins: [contractAsValues(root, { forPage: true })],
+}
+
 const launcher: BuildOptions = {
   ...program,
   entryPoints: ['cli/launch.ts'],
@@ -136,6 +146,7 @@ const [cli, hooks, client, ...others] = await Promise.all([
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
   bundle('sdk/index.cjs', { ...library, format: 'cjs' }),
+  bundle('sdk/browser.js', { ...browser, format: 'esm' }),
 ])
 chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight(

@@ -9,11 +9,16 @@
 import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Plugin } from 'esbuild'
+import { errors } from './sdk/contract/errors.ts'
 
 /** Schemas of an endpoint. A client reads only whether they exist and which fields they require. */
 const schemaParts: ReadonlySet<string> = new Set(['params', 'query', 'body', 'response'])
 
-export const contractAsValues = (root: string): Plugin => ({
+/** Parts of an endpoint that only the server and the documents read. */
+const serverParts: ReadonlySet<string> = new Set(['summary', 'errors', 'cookie', 'fresh', 'ownerOnly'])
+
+/** Builds of a page leave out `meaning`, the sentence of an error in the documents. A page has its own words. */
+export const contractAsValues = (root: string, options: { readonly forPage?: boolean } = {}): Plugin => ({
   name: 'contract-as-values',
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]sdk[\\/]contract[\\/].*\.ts$/ }, async ({ path }) => {
@@ -21,12 +26,18 @@ export const contractAsValues = (root: string): Plugin => ({
       const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
       const exported = Object.entries(module).filter(([, value]) => isWritable(value))
       const lines = exported.map(
-        ([name, value]) => `export const ${name} = ${written(value, relative(root, path))}`,
+        ([name, value]) =>
+          `export const ${name} = ${written(options.forPage ? withoutMeanings(value) : value, relative(root, path))}`,
       )
       return { contents: `${lines.join('\n')}\n`, loader: 'js' }
     })
   },
 })
+
+const withoutMeanings = (value: unknown): unknown =>
+  value === errors
+    ? Object.fromEntries(Object.entries(errors).map(([code, { meaning: _, ...rest }]) => [code, rest]))
+    : value
 
 /**
  * Returns whether clients need the value. They need no functions, which make schemas, and no maps of schemas.
@@ -46,7 +57,7 @@ function written(value: unknown, where: string): string {
 function writtenObject(value: object, where: string): string {
   const isEntry = 'method' in value && 'path' in value && 'response' in value
   const fields = Object.entries(value)
-    .filter(([, each]) => each !== undefined)
+    .filter(([name, each]) => each !== undefined && !(isEntry && serverParts.has(name)))
     .map(([name, each]) => {
       const kept = isEntry && schemaParts.has(name) ? required(each as { required?: unknown }) : each
       return `${JSON.stringify(name)}:${written(kept, where)}`

@@ -58,7 +58,9 @@ export async function runHook(context: HookContext, words: readonly string[]): P
     const say = (said: string) => context.out(`${JSON.stringify(output(moment, event, said))}\n`)
     return await act(moment, { context, session, note, say })
   } catch (failure) {
-    note('failed', failure)
+    const { aborted, reason } = context.signal
+    // The client reports the deadline as an abort by its caller.
+    note('failed', aborted && reason instanceof HookFailure ? reason : failure)
     return 0
   }
 }

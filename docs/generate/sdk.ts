@@ -70,6 +70,11 @@ export function sdkPage(): string {
         ' [errors.md](errors.md) and of [LocalErrorCode](#localerrorcode).',
     ),
     'The types name those of Node: TypeScript needs `@types/node` beside them.',
+    wrapped(
+      "`import { openOwner } from 'agent-bridge/browser'` is the owner's half for a page that the node serves. The result has" +
+        ' the resources of [Owner](#owner), and takes ids in place of names. The browser keeps the cookie. The types need the' +
+        ' library `DOM` of TypeScript.',
+    ),
     '## Examples',
     ...examples(),
     '## Names',
@@ -135,7 +140,7 @@ function sectionOf(each: Public): string[] {
 
 /** Returns the sections of a client's resources. A program reaches these classes only through the client. */
 function resourcesOf(client: ClassDeclaration, name: string): string[] {
-  return publicOf(client.getProperties()).flatMap((property) => {
+  return publicOf(propertiesOf(client)).flatMap((property) => {
     const type = property.getType().getSymbol()?.getDeclarations().find(Node.isClassDeclaration)
     if (type === undefined || type.isExported() === false || !/\/(resources|directory)/.test(pathOf(type)))
       return []
@@ -148,9 +153,7 @@ function resourcesOf(client: ClassDeclaration, name: string): string[] {
 function membersOf(type: ClassDeclaration, place: string, withProperties = true): string[] {
   const made = withProperties ? type.getConstructors().filter((each) => each.getScope() === 'public') : []
   const constructors = made.map((each) => member(`new ${type.getName()}${parametersOf(each)}`, textOf(each)))
-  const properties = withProperties
-    ? publicOf(type.getProperties()).map((each) => propertyOf(each, place))
-    : []
+  const properties = withProperties ? publicOf(propertiesOf(type)).map((each) => propertyOf(each, place)) : []
   const getters = publicOf(type.getGetAccessors()).map((each) =>
     member(
       `${place}.${each.getName()}: ${typeText(each.getReturnTypeNode())}`,
@@ -163,6 +166,12 @@ function membersOf(type: ClassDeclaration, place: string, withProperties = true)
   })
   return [[...constructors, ...properties, ...getters, ...methods].join('\n')]
 }
+
+/** Returns the properties of a class, those of its base class first. */
+const propertiesOf = (type: ClassDeclaration): PropertyDeclaration[] => [
+  ...(type.getBaseClass()?.getProperties() ?? []),
+  ...type.getInstanceProperties().filter(Node.isPropertyDeclaration),
+]
 
 const propertyOf = (property: PropertyDeclaration, place: string): string =>
   member(

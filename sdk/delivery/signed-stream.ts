@@ -37,7 +37,7 @@ export class Streaming {
     return this.#transport.address.ca
   }
 
-  get userAgent(): string {
+  get userAgent(): string | undefined {
     return this.#transport.userAgent
   }
 

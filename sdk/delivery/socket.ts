@@ -42,11 +42,12 @@ async function connect(streaming: Streaming, queue: StreamQueue): Promise<void> 
   await streaming.ready({ signal: queue.signal })
   const trust = await trusting(streaming.ca)
   if (queue.signal.aborted) return
+  const { userAgent } = streaming
   const socket = new WebSocket(streaming.socketUrl, {
     perMessageDeflate: false,
     followRedirects: false,
     maxPayload: longestFrame,
-    headers: { 'user-agent': streaming.userAgent },
+    headers: userAgent === undefined ? {} : { 'user-agent': userAgent },
     ...trust,
   })
   queue.useConnection({

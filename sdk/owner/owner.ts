@@ -15,23 +15,6 @@ import type { Client } from '../contract/agent/enrollments.ts'
 import { type OwnerSession, signIn } from '../contract/owner/sign-in.ts'
 import { nodeHealth } from '../node-status.ts'
 import type { Call } from '../resources/call.ts'
-import { OwnerAdministrators } from '../resources/owner/administrators.ts'
-import { OwnerAgents } from '../resources/owner/agents.ts'
-import { OwnerAudit } from '../resources/owner/audit.ts'
-import { OwnerConversations } from '../resources/owner/conversations.ts'
-import { OwnerCredentials } from '../resources/owner/credentials.ts'
-import { OwnerEnrollments } from '../resources/owner/enrollments.ts'
-import { OwnerEnvironments } from '../resources/owner/environments.ts'
-import { OwnerInboxes } from '../resources/owner/inbox.ts'
-import { OwnerMessages } from '../resources/owner/messages.ts'
-import { OwnerPairings } from '../resources/owner/pairings.ts'
-import { OwnerProjects } from '../resources/owner/projects.ts'
-import { OwnerRecipientKeys } from '../resources/owner/recipient-keys.ts'
-import { OwnerSignIn } from '../resources/owner/sign-in.ts'
-import { OwnerTakeovers } from '../resources/owner/takeovers.ts'
-import { OwnerTasks } from '../resources/owner/tasks.ts'
-import { OwnerTelemetry } from '../resources/owner/telemetry.ts'
-import { OwnerTransfers } from '../resources/owner/transfers.ts'
 import { type Address, parseBaseUrl } from '../transport/address.ts'
 import { LocalError } from '../transport/failures.ts'
 import { type Fetch, type Pool, pooledFetch } from '../transport/fetch.ts'
@@ -39,6 +22,7 @@ import { type CallOptions, Transport } from '../transport/http.ts'
 import { defaultClient, userAgentOf } from '../version.ts'
 import { isOrigin, OwnerCookie } from './cookie.ts'
 import { OwnerNames } from './names.ts'
+import { OwnerResources } from './owner-resources.ts'
 
 /** Options of an {@link Owner}. All have defaults. */
 export interface OwnerOptions {
@@ -93,24 +77,7 @@ interface Parts {
   readonly pool: Pool
 }
 
-export class Owner {
-  readonly signIn: OwnerSignIn
-  readonly administrators: OwnerAdministrators
-  readonly projects: OwnerProjects
-  readonly environments: OwnerEnvironments
-  readonly agents: OwnerAgents
-  readonly pairings: OwnerPairings
-  readonly enrollments: OwnerEnrollments
-  readonly credentials: OwnerCredentials
-  readonly takeovers: OwnerTakeovers
-  readonly recipientKeys: OwnerRecipientKeys
-  readonly messages: OwnerMessages
-  readonly inbox: OwnerInboxes
-  readonly conversations: OwnerConversations
-  readonly audit: OwnerAudit
-  readonly telemetry: OwnerTelemetry
-  readonly tasks: OwnerTasks
-  readonly transfers: OwnerTransfers
+export class Owner extends OwnerResources {
   /**
    * Session from the answer to the sign-in. Undefined after {@link Owner.resume}; call `signIn.current()`
    * then.
@@ -122,25 +89,9 @@ export class Owner {
     const plain: Call = (entry, input, options) => parts.transport.call(entry, input, options)
     const names = new OwnerNames(plain, () => performance.now())
     const call: Call = (entry, input, options) => names.call(entry, input, options)
+    super(call)
     this.#parts = parts
     this.session = session
-    this.signIn = new OwnerSignIn(call)
-    this.administrators = new OwnerAdministrators(call)
-    this.projects = new OwnerProjects(call)
-    this.environments = new OwnerEnvironments(call)
-    this.agents = new OwnerAgents(call)
-    this.pairings = new OwnerPairings(call)
-    this.enrollments = new OwnerEnrollments(call)
-    this.credentials = new OwnerCredentials(call)
-    this.takeovers = new OwnerTakeovers(call)
-    this.recipientKeys = new OwnerRecipientKeys(call)
-    this.messages = new OwnerMessages(call)
-    this.inbox = new OwnerInboxes(call)
-    this.conversations = new OwnerConversations(call)
-    this.audit = new OwnerAudit(call)
-    this.telemetry = new OwnerTelemetry(call)
-    this.tasks = new OwnerTasks(call)
-    this.transfers = new OwnerTransfers(call)
   }
 
   /**

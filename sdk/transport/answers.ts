@@ -22,7 +22,8 @@ export async function readAnswer(
   response: FetchResponse,
 ): Promise<unknown> {
   const { status } = response
-  if (status >= 300 && status < 400) {
+  // Browsers hide a redirect behind status 0.
+  if (status === 0 || (status >= 300 && status < 400)) {
     throw local('redirected', name, `${at(name)} answered with a redirect, which is not followed`)
   }
   const value = parseObject(await response.text())

@@ -8,13 +8,13 @@
  *
  * Contract §1, §2, §13.
  */
-import { setTimeout as timer } from 'node:timers/promises'
 import type { BodyOf, Caller, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../contract/endpoint.ts'
 import { headers } from '../contract/headers.ts'
 import { type Address, nameOf, targetOf, urlOf } from './address.ts'
 import { failureOf, readAnswer } from './answers.ts'
 import { BridgeError, LocalError, type RequestName } from './failures.ts'
 import type { Fetch, FetchResponse } from './fetch.ts'
+import { pause } from './pause.ts'
 import { retryDelay } from './retry.ts'
 
 type Given<K extends string, T> = [T] extends [undefined] ? unknown : { readonly [P in K]: T }
@@ -81,8 +81,9 @@ export interface TransportOptions {
   readonly address: Address
   readonly authority: Authority
   readonly fetch: Fetch
-  readonly random: (bytes: number) => Buffer
-  readonly userAgent: string
+  readonly random: (bytes: number) => Uint8Array
+  /** Absent in a browser, which sends its own. */
+  readonly userAgent?: string | undefined
   readonly timeoutMs?: number | undefined
   /** Pauses between attempts. A timer by default. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
@@ -117,7 +118,8 @@ export function prepare<E extends EndpointSpec>(
 }
 
 /** Generates an Idempotency-Key from 128 random bits. */
-export const freshKey = (random: (bytes: number) => Buffer): string => random(16).toString('base64url')
+export const freshKey = (random: (bytes: number) => Uint8Array): string =>
+  Array.from(random(16), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export class Transport {
   readonly #options: TransportOptions
@@ -131,7 +133,7 @@ export class Transport {
     return this.#options.address
   }
 
-  get userAgent(): string {
+  get userAgent(): string | undefined {
     return this.#options.userAgent
   }
 
@@ -154,7 +156,7 @@ export class Transport {
    * in another way.
    */
   async authorize(request: PreparedRequest): Promise<Record<string, string>> {
-    return this.#options.authority.headers(request, Buffer.alloc(0))
+    return this.#options.authority.headers(request, new Uint8Array())
   }
 
   /**
@@ -187,7 +189,7 @@ export class Transport {
 
   /** Sends a request as often as the retry policy allows. @throws as {@link call}. */
   async send(request: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
-    const body = Buffer.from(request.body ?? '')
+    const body = new TextEncoder().encode(request.body ?? '')
     const tried = new Set<string>()
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -219,7 +221,7 @@ export class Transport {
 
   async #attempt(
     request: PreparedRequest,
-    body: Buffer<ArrayBuffer>,
+    body: Uint8Array<ArrayBuffer>,
     { signal: given, timeoutMs }: CallOptions,
   ): Promise<unknown> {
     const { address, authority, fetch } = this.#options
@@ -247,20 +249,22 @@ export class Transport {
   }
 
   #plainHeaders(request: PreparedRequest): Record<string, string> {
+    const { userAgent } = this.#options
     return {
       accept: 'application/json',
-      'user-agent': this.#options.userAgent,
+      ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(request.idempotencyKey === undefined ? {} : { [headers.idempotencyKey]: request.idempotencyKey }),
     }
   }
 
   #jitter(): number {
-    return this.#options.random(4).readUInt32BE() / 2 ** 32
+    const [high = 0, low = 0] = this.#options.random(2)
+    return (high * 256 + low) / 2 ** 16
   }
 
   async #sleep(ms: number, signal: AbortSignal | undefined, request: PreparedRequest): Promise<void> {
-    const { sleep = defaultSleep } = this.#options
+    const { sleep = pause } = this.#options
     try {
       await sleep(ms, signal)
     } catch (cause) {
@@ -275,7 +279,3 @@ const requestNameOf = ({ method, target }: PreparedRequest, address?: Address): 
   path: target.split('?')[0] ?? target,
   at: address && nameOf(address),
 })
-
-const defaultSleep = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
-  await timer(ms, undefined, signal === undefined ? {} : { signal })
-}

@@ -235,6 +235,7 @@ const testFolders = perImport((path, { target }) => {
 /** The files through which other folders use a folder. */
 const publicFiles = [
   'sdk/index.ts',
+  'sdk/browser.ts',
   'sdk/program.ts',
   'sdk/contract/index.ts',
   'server/main.ts',
@@ -278,6 +279,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',
   'sdk/owner/owner.ts': 'defaults of the options of Owner',
+  'sdk/browser.ts': 'randomness of a page',
   'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
   'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',

@@ -124,6 +124,11 @@ describe('the SDK', () => {
     expect(node('--input-type=commonjs', '-e', text)).toMatchObject({ stdout: classes, stderr: '' })
   })
 
+  test('has the half of the owner for a page', () => {
+    const text = `import { openOwner } from 'agent-bridge/browser'; process.stdout.write(typeof openOwner)`
+    expect(node('--input-type=module', '-e', text)).toMatchObject({ stdout: 'function', stderr: '' })
+  })
+
   test('hides everything that its index does not export', () => {
     const text =
       "import('agent-bridge/dist/sdk/contract/index.js').catch(({ code }) => process.stdout.write(code))"

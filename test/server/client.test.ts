@@ -127,6 +127,7 @@ describe('the package, unpacked by tar', () => {
   })
 
   test.each([
+    ['up'],
     ['server'],
     ['server', 'start'],
     ['server', 'init', '--port', '0'],

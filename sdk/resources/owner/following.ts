@@ -4,9 +4,9 @@
  * If the node has never answered, the first failure is thrown, since the address may be wrong. Later failures
  * are retried.
  */
-import { setTimeout as timer } from 'node:timers/promises'
 import { limits } from '../../contract/limits.ts'
 import { LocalError } from '../../transport/failures.ts'
+import { pause as timer } from '../../transport/pause.ts'
 import { backoff, pauses } from '../../transport/retry.ts'
 import { isTemporary } from '../../transport/temporary.ts'
 
@@ -85,7 +85,7 @@ export async function* watching<T>(
 /** @throws LocalError aborted */
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await timer(ms, undefined, signal === undefined ? {} : { signal })
+    await timer(ms, signal)
   } catch (cause) {
     throw new LocalError('aborted', 'given up by the caller', { cause })
   }

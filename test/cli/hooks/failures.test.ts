@@ -91,7 +91,7 @@ test('a node that does not answer: the program gives up before 3 seconds', async
   expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
   const [line, ...more] = frame.log
   expect(more).toEqual([])
-  expect(line).toMatchObject({ event: 'Stop', failed: true })
+  expect(line).toMatchObject({ event: 'Stop', failed: true, outcome: 'deadline' })
   expect(line?.ms).toBeGreaterThan(2500)
   expect(line?.ms).toBeLessThan(2950)
 })

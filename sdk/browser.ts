@@ -1,0 +1,105 @@
+/**
+ * Public API of `agent-bridge/browser`: the owner's half of the SDK for a page that the node serves.
+ *
+ * - The browser keeps the cookie and sets the Origin. Script sees neither.
+ * - Nothing here imports a `node:` module.
+ *
+ * Contract §13 "`agent-bridge/browser` is the owner's half for a page".
+ */
+import { type Health, health } from './contract/health.ts'
+import { type OwnerSession, signIn } from './contract/owner/sign-in.ts'
+import { OwnerResources } from './owner/owner-resources.ts'
+import type { Call } from './resources/call.ts'
+import type { BridgeError } from './transport/failures.ts'
+import type { Fetch } from './transport/fetch.ts'
+import { type CallOptions, Transport } from './transport/http.ts'
+
+export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
+export type { Message } from './contract/agent/messages.ts'
+export type { ErrorCode } from './contract/errors.ts'
+export type { Health } from './contract/health.ts'
+export { type AttentionKind, attentionLabels, connectionLabels } from './contract/labels.ts'
+export { limits } from './contract/limits.ts'
+export type { Agent } from './contract/owner/agents.ts'
+export type { AuditRecord } from './contract/owner/audit.ts'
+export type { Enrollment, EnrollmentIssued } from './contract/owner/enrollments.ts'
+export type { OwnerInboxMessage } from './contract/owner/messages.ts'
+export type { Project } from './contract/owner/projects.ts'
+export type { OwnerSession } from './contract/owner/sign-in.ts'
+export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
+export type { Connection } from './contract/presence.ts'
+export { neutralize, oneLine } from './plain-text.ts'
+export { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
+
+/** Options of {@link openOwner}. All have defaults. */
+export interface BrowserOptions {
+  /** Origin of the node. The origin of the page by default, which is the only one that the node accepts. */
+  readonly origin?: string | undefined
+  readonly fetch?: Fetch | undefined
+  /**
+   * Signs in again, or confirms the password, after `owner_session_expired` or `reauth_required`. Both refusals
+   * precede any effect. If the result is true, the refused request is sent once more.
+   */
+  readonly reauthorize?: ((refusal: BridgeError) => Promise<boolean>) | undefined
+}
+
+/** An owner's session in a browser. Every call takes ids. */
+export class BrowserOwner extends OwnerResources {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    super(call)
+    this.#call = call
+  }
+
+  /** Reads health and identity of the node, without a session. */
+  health(options: CallOptions = {}): Promise<Health> {
+    return this.#call(health.get, {}, options)
+  }
+
+  /**
+   * Creates the owner of a new node with the token of its set-up link, and signs in.
+   *
+   * @throws sign_in_failed, setup_done, invalid_request
+   */
+  setUp(
+    input: { readonly token: string; readonly name: string; readonly password: string },
+    options: CallOptions = {},
+  ): Promise<OwnerSession> {
+    return this.#call(signIn.setup, { body: input }, options)
+  }
+
+  /** Signs in with a name and password, or with the token of a one-time link. @throws sign_in_failed, rate_limited */
+  start(
+    input: { readonly name: string; readonly password: string } | { readonly link_token: string },
+    options: CallOptions = {},
+  ): Promise<OwnerSession> {
+    return this.#call(signIn.start, { body: input }, options)
+  }
+}
+
+/** Returns the owner's session of this browser. Sends no request. */
+export function openOwner({ origin, fetch, reauthorize }: BrowserOptions = {}): BrowserOwner {
+  const transport = new Transport({
+    address: { origin: origin ?? pageOrigin(), prefix: '' },
+    authority: {
+      headers: () => ({}),
+      recover: async (refusal, _request, tried) => {
+        const { code } = refusal
+        if (code !== 'owner_session_expired' && code !== 'reauth_required') return false
+        if (reauthorize === undefined || tried.has(code)) return false
+        tried.add(code)
+        return reauthorize(refusal)
+      },
+    },
+    fetch: fetch ?? uncached,
+    random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+  })
+  return new BrowserOwner((entry, input, options) => transport.call(entry, input, options))
+}
+
+/** The HTTP cache of a browser would send equal GETs of several tabs one after the other. */
+const uncached: Fetch = (url, init) =>
+  globalThis.fetch(url, { ...init, cache: 'no-store', credentials: 'same-origin' })
+
+const pageOrigin = (): string => (globalThis as unknown as { location: { origin: string } }).location.origin
