@@ -132,10 +132,11 @@ export class McpServer {
 
   /** Checks a tool call, and returns the function that runs it. */
   #toolCall({ name, arguments: given = {} }: Params) {
+    if (typeof name !== 'string') throw new RpcError('invalidParams', '"name" must be a string')
     if (!this.#parts.tools.some((tool) => tool.name === name))
-      throw new RpcError('invalidParams', `Unknown tool: ${String(name).slice(0, 100)}`)
+      throw new RpcError('invalidParams', `Unknown tool: ${name.slice(0, 100)}`)
     if (!isObject(given)) throw new RpcError('invalidParams', '"arguments" must be an object')
-    return (signal: AbortSignal) => this.#parts.call(String(name), given, signal)
+    return (signal: AbortSignal) => this.#parts.call(name, given, signal)
   }
 
   /** Runs a request that takes time. A subscription has no work: it stays open until it is cancelled. */

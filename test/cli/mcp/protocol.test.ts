@@ -181,6 +181,8 @@ describe('refusals', () => {
     ],
     ['an unknown tool', call({ name: 'rm' }), -32602, 9],
     ['a tool without a name', call({}), -32602, 9],
+    ['a tool whose name has no text', call({ name: { toString: 1 } }), -32602, 9],
+    ['a tool whose name is in a list', call({ name: ['inbox'] }), -32602, 9],
     ['arguments that are a list', call({ name: 'inbox', arguments: [1] }), -32602, 9],
     [
       'a cursor',
