@@ -11,7 +11,7 @@ import { CommandError } from '../exit-codes.ts'
 export interface FilesFolder {
   /** The folder, as it was given. */
   readonly folder: string
-  /** Folder of all profiles. A folder that contains it is refused: the private keys are in there. */
+  /** Folder of all profiles. A folder above or below it is refused: the private keys are in there. */
   readonly home: string
 }
 
@@ -35,8 +35,9 @@ export async function newInside(files: FilesFolder, path: string): Promise<strin
 async function rootOf({ folder, home }: FilesFolder): Promise<string> {
   const root = await realpath(folder)
   const profiles = await realpath(home).catch(() => resolve(home))
-  if (!isOutside(root, profiles))
-    throw new CommandError('usage', `files are off: ${root} contains the profiles of this machine`, {
+  const why = !isOutside(root, profiles) ? 'contains' : !isOutside(profiles, root) ? 'is within' : undefined
+  if (why !== undefined)
+    throw new CommandError('usage', `files are off: ${root} ${why} the profiles of this machine`, {
       hint: 'start the server in the folder of a project, or with --files FOLDER',
     })
   return root

@@ -335,6 +335,15 @@ describe('files', () => {
     expect((await above.call('files', { action: 'list' })).isError).toBe(false)
     await above.close()
   })
+
+  test('are off in the folder of the profiles, and below it', async () => {
+    for (const files of [scene.desk.home, scene.desk.path('cleo')]) {
+      const inside = new McpSession(scene.desk, 'cleo', { files })
+      const sent = await inside.call('files', { action: 'send', path: 'profile.json', to: 'dan' })
+      expect(sent.text).toMatch(/^usage .*files are off: .* profiles of this machine/)
+      await inside.close()
+    }
+  })
 })
 
 test('an agent that is enrolled again while the server runs acts with its new key', async () => {
