@@ -6,7 +6,7 @@
  * {@link allowed}, and words of plain characters. Everything else is left to the harness's own rules.
  */
 
-/** Only `ack` changes a state: that of messages for which the session had a notice. */
+/** Only `ack` changes a state: that of the messages that it names. */
 const allowed = ['inbox', 'ack', 'status', 'history', 'peers', 'whoami', 'guide']
 
 /** Tools of `bridge mcp` that do nothing but read the profile's own mail and acknowledge it. */
@@ -42,7 +42,14 @@ function isAllowed(command: string, options: PermissionOptions): boolean {
   const [program = '', name = '', ...words] = command.split(' ')
   // Another profile is another identity, whose mail the session was not told of.
   const isOwn = !words.some((word) => word.startsWith('--profile'))
-  return allowed.includes(name) && isOwn && (program === 'agent-bridge' || isThisProgram(program, options))
+  // The session has not seen all messages that it would acknowledge.
+  const isNamed = !words.includes('--all')
+  return (
+    allowed.includes(name) &&
+    isOwn &&
+    isNamed &&
+    (program === 'agent-bridge' || isThisProgram(program, options))
+  )
 }
 
 function isThisProgram(path: string, { program, realPath }: PermissionOptions): boolean {
