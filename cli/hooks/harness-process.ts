@@ -23,10 +23,13 @@ export const processOf = (pid: number): HarnessProcess => ({
 })
 
 export function isAlive({ pid, started }: HarnessProcess): boolean {
-  if (!exists(pid)) return false
+  if (!isProcessId(pid) || !exists(pid)) return false
   const now = statusOf(pid)?.started
   return started === null || now === undefined || now === started
 }
+
+/** To signal 0 or a negative number would signal a group of processes, or all of them. */
+const isProcessId = (pid: number): boolean => Number.isSafeInteger(pid) && pid > 0
 
 function exists(pid: number): boolean {
   try {

@@ -201,6 +201,26 @@ test('an end hook removes the files of a waiter that was killed', async () => {
   expect([existsSync(frame.places.waiter), existsSync(frame.places.mail)]).toEqual([false, false])
 })
 
+test.each([
+  ['another process', process.pid],
+  ['every process of the user', -1],
+  ['the process group of the hook', 0],
+])('an end hook does not signal %s, which the file of a dead waiter names', async (_what, pid) => {
+  const { frame } = await session()
+  await frame.run('claude', 'UserPromptSubmit')
+  const signalled = vi.spyOn(process, 'kill').mockImplementation((_target, signal) => {
+    if (signal !== 0) throw new Error(`sent ${signal}`)
+    return true
+  })
+  onTestFinished(() => signalled.mockRestore())
+  // Systems without /proc know no start time.
+  const record = { harness: 'claude', session: 'x', since: '', process: { pid, started: null } }
+  writeFileSync(frame.places.waiter, JSON.stringify(record))
+  expect(await frame.run('claude', 'SessionEnd')).toEqual({ exit: 0, stdout: '', stderr: '' })
+  expect(signalled.mock.calls.filter(([, signal]) => signal !== 0)).toEqual([])
+  expect(existsSync(frame.places.waiter)).toBe(false)
+})
+
 test('an unreachable node does not end the waiter', async () => {
   const { agent, frame } = await session()
   const path = desk.path(agent.name, 'profile.json')
