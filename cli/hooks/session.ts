@@ -1,6 +1,6 @@
 /** The harness session of a hook, and the profile that it uses. */
-import type { HookContext } from './context.ts'
-import { readObject, replaceObject } from './files.ts'
+import { type HookContext, HookFailure } from './context.ts'
+import { readObject, replaceObject, touchedAt } from './files.ts'
 import type { HarnessName } from './harnesses.ts'
 import type { HookInput } from './input.ts'
 import { chosenProfile, installRecordPath } from './install-record.ts'
@@ -37,8 +37,12 @@ export function openSession(
 }
 
 function installedProfile(home: string, harness: string, folder: string): string | null {
-  const record = readObject(installRecordPath(home, harness))
-  return record === undefined ? 'default' : chosenProfile(record, folder)
+  const path = installRecordPath(home, harness)
+  const record = readObject(path)
+  if (record !== undefined) return chosenProfile(record, folder)
+  if (touchedAt(path) === undefined) return 'default'
+  // The default profile may be another identity than the one that was installed.
+  throw new HookFailure('invalid_installation', `${path} cannot be read: install the hooks again`)
 }
 
 export const sessionName = (harness: string, id: string): string => `${harness}-${id}`

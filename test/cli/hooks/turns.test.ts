@@ -1,5 +1,5 @@
 /** Hooks at the start of a session and around its turns, at a real node. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readLog } from '../../../cli/hooks/hook-log.ts'
@@ -197,6 +197,31 @@ test('the profile is the given one, else that of the session, of the folder, of 
   await ran('one', '/srv/elsewhere')
   expect(holderOf(byFolder)).toBe('gemini-one')
   expect(holderOf(byDefault)).toBe('gemini-two')
+})
+
+test('a damaged record of the installation gives no session the default profile', async () => {
+  const { agent } = session()
+  await send(agent)
+  cpSync(desk.path(agent.name), desk.path('default'), { recursive: true })
+  const path = installRecordPath(desk.home, 'opencode')
+  mkdirSync(dirname(path), { recursive: true })
+  const run = () =>
+    new HookFrame(desk.home, 'default', { sessionId: 'damaged', clock }).run(
+      'opencode',
+      'chat.message',
+      {},
+      { environment: { BRIDGE_PROFILE: '' } },
+    )
+  for (const text of ['', '{"profile":"a', '[]']) {
+    writeFileSync(path, text)
+    expect(await run()).toEqual({ exit: 0, stdout: '', stderr: '' })
+  }
+  expect(readLog(homeLog(desk.home))).toMatchObject(
+    Array(3).fill({ outcome: 'invalid_installation', message: expect.stringContaining(path) }),
+  )
+  rmSync(path)
+  expect((await run()).stdout).toContain('benno 1')
+  rmSync(homeLog(desk.home))
 })
 
 test('a session is left alone if the hooks are bound to other folders only', async () => {
