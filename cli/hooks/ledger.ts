@@ -95,7 +95,9 @@ function restMs({ messages }: Ledger, id: string, nowMs: number): number {
 const isWithin = (atMs: number, nowMs: number, ms: number): boolean => nowMs >= atMs && nowMs - atMs < ms
 
 function known({ messages }: Ledger, { ids, isComplete }: Seen): Ledger['messages'] {
-  if (!isComplete) return messages
   const left = new Set(ids)
-  return Object.fromEntries(Object.entries(messages).filter(([id]) => left.has(id)))
+  // Ids are read in order, so a part of the inbox has all that are not later than its last one.
+  const last = ids.at(-1) ?? ''
+  const isLater = (id: string) => !isComplete && id > last
+  return Object.fromEntries(Object.entries(messages).filter(([id]) => left.has(id) || isLater(id)))
 }

@@ -57,6 +57,22 @@ test('while a notice is outstanding a new message waits; an ack, a read or the b
   expect(await look({ ids: ['b', 'c', 'd'], seconds: 44 })).toBe('told')
 })
 
+test('the ledger forgets acknowledged messages also while there are more than a hook reads', async () => {
+  for (let n = 0; n < 30; n += 1) {
+    const ids = [`id-${100 + n}`, `id-${101 + n}`]
+    const unread = { ...unreadOf(ids), total: 5000, isComplete: false }
+    await tell(places, 'claude-1', { unread, nowMs: startMs + n * 1e6, when: 'due', print: () => {} })
+  }
+  const { messages } = JSON.parse(readFileSync(places.ledger('claude-1'), 'utf8'))
+  expect(Object.keys(messages)).toEqual(['id-129', 'id-130'])
+  // A message after the last one that was read may still be unacknowledged.
+  const unread = { ...unreadOf(['id-129']), total: 5000, isComplete: false }
+  await tell(places, 'claude-1', { unread, nowMs: startMs + 4e7, when: 'due', print: () => {} })
+  expect(Object.keys(JSON.parse(readFileSync(places.ledger('claude-1'), 'utf8')).messages)).toContain(
+    'id-130',
+  )
+})
+
 test('a clock that was set back hides no message', async () => {
   expect(await look({ ids: ['a'], seconds: 7200 })).toBe('told')
   expect(await look({ ids: ['a'], seconds: 0 })).toBe('told')
