@@ -80,7 +80,14 @@ export type {
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
-export type { HostSample, HostSampleInput, HostSampleList, NodeStorage } from './contract/telemetry.ts'
+export type {
+  HostHistory,
+  HostMinute,
+  HostSample,
+  HostSampleInput,
+  HostSampleList,
+  NodeStorage,
+} from './contract/telemetry.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'
 export type { ListenTransport } from './delivery/transport-choice.ts'
 export {

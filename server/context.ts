@@ -27,6 +27,7 @@ import { createPasswords } from './identity/password.ts'
 import { createSignInDelays } from './identity/sign-in-delays.ts'
 import { createThrottle } from './identity/throttle.ts'
 import type { LogStream } from './log-stream.ts'
+import { createHostHistories } from './metrics/host-history.ts'
 import type { Meters } from './metrics/meters.ts'
 import { watchOwnHost } from './metrics/own-host.ts'
 import { createPackages } from './package-store/packages.ts'
@@ -84,6 +85,7 @@ export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'ra
   readonly storage: Storage
   readonly meters: Meters | undefined
   readonly portalOrigin: () => string
+  readonly ownsDataFolder: () => boolean
   readonly stopping: AbortSignal
 }
 
@@ -91,11 +93,14 @@ export type Context = Readonly<ReturnType<typeof createContext>>
 
 export function createContext(parts: ContextParts) {
   const { config, store, clock, monotonicMs, random, stopping } = parts
+  const hostHistories = createHostHistories()
   return {
     serverId: store.serverId,
     config,
     /** The value that owner requests must carry as Origin. Known once the server listens. */
     portalOrigin: parts.portalOrigin,
+    /** Whether this process still holds the lock of the data folder. */
+    ownsDataFolder: parts.ownsDataFolder,
     /** The client's address, read from the headers of the proxies that the settings list. */
     clientAddress: clientAddresses(config),
     clock,
@@ -154,6 +159,10 @@ export function createContext(parts: ContextParts) {
     /** Undefined if the settings ask for no metrics. */
     meters: parts.meters,
     /** The latest sample of this host's load. */
-    ownHost: watchOwnHost(store.steady.now, stopping),
+    ownHost: watchOwnHost(store.steady.now, stopping, (sample) =>
+      hostHistories.add(sample, Date.parse(sample.sampled_at)),
+    ),
+    /** The load of all hosts in the last 24 hours. */
+    hostHistories,
   }
 }

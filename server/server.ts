@@ -110,6 +110,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       storage,
       meters,
       portalOrigin: originOf(app, config),
+      ownsDataFolder: lock.isInPlace,
       stopping: stopping.signal,
     })
     if (!isEnvelopeKey(config.envelopeKeyFile)) {

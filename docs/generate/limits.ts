@@ -95,6 +95,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
   telemetryHosts: 'hosts that report their load',
+  telemetryHistoryMinutes: 'minutes of load that the node keeps for each host',
   telemetryHostDays: 'days after which a host that is silent is forgotten',
   telemetryStaleSeconds: 'seconds after which a sample of a host is stale',
   retentionDays: 'days that an acknowledged message is kept',

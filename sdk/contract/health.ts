@@ -26,6 +26,7 @@ export const Readiness = named(
       migrations: Type.Boolean(),
       database: Type.Boolean(),
       storage: Type.Boolean(),
+      nodes: Type.Boolean({ description: 'Whether no other node can write to the same data.' }),
     }),
   }),
 )

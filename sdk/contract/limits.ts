@@ -116,6 +116,8 @@ export const limits = {
   ownerWaitsPerSession: 10,
 
   telemetryHosts: 1000,
+  /** Samples that the history of a host has at most: one a minute for 24 hours. */
+  telemetryHistoryMinutes: 1440,
   telemetryHostDays: 30,
   telemetryStaleSeconds: 90,
 

@@ -9,13 +9,15 @@ import { endpoint } from './endpoint.ts'
 import { limits } from './limits.ts'
 import { named, ref, Strict, Timestamp } from './primitives.ts'
 
-const fields = {
-  host: Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }),
-  sampled_at: Timestamp,
+const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' })
+
+const load = {
   cpu_percent: Type.Number({ minimum: 0, maximum: 100, description: 'Load of all processors together.' }),
   memory_used_bytes: Type.Integer({ minimum: 0, maximum: limits.sequenceMax }),
   memory_total_bytes: Type.Integer({ minimum: 1, maximum: limits.sequenceMax }),
 }
+
+const fields = { host: Host, sampled_at: Timestamp, ...load }
 
 export const HostSampleInput = named('HostSampleInput', Strict(fields))
 export type HostSampleInput = Static<typeof HostSampleInput>
@@ -55,13 +57,48 @@ export const HostSampleList = named(
 )
 export type HostSampleList = Static<typeof HostSampleList>
 
+/** Load of a host in one minute: its last sample of that minute. */
+export const HostMinute = named(
+  'HostMinute',
+  Type.Object({
+    at: { ...Timestamp, description: 'When the node took or received the sample, by its own clock.' },
+    ...load,
+  }),
+)
+export type HostMinute = Static<typeof HostMinute>
+
+export const HostHistory = named(
+  'HostHistory',
+  Type.Object({
+    host: Host,
+    minutes: Type.Array(ref(HostMinute), {
+      description: 'Oldest first. A minute without a sample is left out.',
+    }),
+    observed_at: Timestamp,
+  }),
+)
+export type HostHistory = Static<typeof HostHistory>
+
+export const HostHistoryQuery = Strict({
+  host: Host,
+  minutes: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: limits.telemetryHistoryMinutes,
+      default: limits.telemetryHistoryMinutes,
+      description: 'How far back from now.',
+    }),
+  ),
+})
+export type HostHistoryQuery = Static<typeof HostHistoryQuery>
+
 export const telemetry = {
   report: endpoint({
     id: 'telemetry.report',
     method: 'POST',
     path: '/api/telemetry/host',
     caller: 'telemetry',
-    summary: "Report a host's load. The node keeps only the latest sample.",
+    summary: "Report a host's load. The node stores the latest sample, and keeps 24 hours in memory.",
     body: HostSampleInput,
     response: HostSample,
     errors: ['capacity_reached'],
@@ -79,5 +116,17 @@ export const ownerTelemetry = {
       "Read the latest sample of each host, including the node's own, and the free space on the node's disk.",
     response: HostSampleList,
     errors: [],
+  }),
+  history: endpoint({
+    id: 'owner.telemetry.history',
+    method: 'GET',
+    path: '/api/admin/telemetry/history',
+    caller: 'owner',
+    ownerOnly: true,
+    summary:
+      'Read the load of one host in the last 24 hours, one sample a minute. It begins with the start of the node.',
+    query: HostHistoryQuery,
+    response: HostHistory,
+    errors: ['not_found'],
   }),
 }

@@ -5,19 +5,27 @@
  * releases it when the process ends or is killed. In this process only SQLite may open the file, because
  * closing a second handle would release the lock.
  */
-import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { makePrivateFolder } from '../storage/private-folder.ts'
 import { sqliteCode } from './connection.ts'
 
 export interface FileLock {
+  /** Whether the locked file is still in its place. If it was removed or replaced, another process can lock. */
+  isInPlace(): boolean
   release(): void
 }
 
 /** Another server uses this data folder. */
 export class DataFolderLockedError extends Error {
   override readonly name = 'DataFolderLockedError'
+}
+
+/** Returns the device and number of a file, without opening it. */
+function placeOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return found && `${found.dev} ${found.ino}`
 }
 
 /** Held locks. The garbage collector would close an unreferenced one and so release its lock. */
@@ -53,7 +61,9 @@ export function lockFile(path: string): FileLock | undefined {
     return undefined
   }
   held.add(database)
+  const locked = placeOf(path)
   return {
+    isInPlace: () => locked !== undefined && placeOf(path) === locked,
     release() {
       held.delete(database)
       database.close()

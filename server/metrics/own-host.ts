@@ -9,8 +9,12 @@ interface Times {
   readonly all: number
 }
 
-/** Returns a function that returns the latest sample, dated in steady time. */
-export function watchOwnHost(steadyNow: () => Date, stopping: AbortSignal): () => HostSampleInput {
+/** Returns a function that returns the latest sample, dated in steady time. `taken` is called with each. */
+export function watchOwnHost(
+  steadyNow: () => Date,
+  stopping: AbortSignal,
+  taken: (sample: HostSampleInput) => void,
+): () => HostSampleInput {
   let before = processorTimes()
   let sample: HostSampleInput | undefined
   const take = (): HostSampleInput => {
@@ -29,6 +33,7 @@ export function watchOwnHost(steadyNow: () => Date, stopping: AbortSignal): () =
       memory_used_bytes: total - freemem(),
       memory_total_bytes: total,
     }
+    taken(sample)
     return sample
   }
   const timer = setInterval(take, everyMs)

@@ -4,6 +4,8 @@
  */
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
+  HostHistory,
+  HostHistoryQuery,
   HostSample,
   HostSampleInput,
   HostSampleList,
@@ -14,6 +16,7 @@ import type { Context } from '../context.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
+import type { MinuteLoad } from '../metrics/host-history.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import { reservedBytes } from '../storage/reserve-file.ts'
 import { databaseBytes, roomOf } from '../storage/sizes.ts'
@@ -54,6 +57,7 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
     const isLate = known !== undefined && known.sampled_at > sample.sampled_at
     if (isLate && !isStale(known, tx.steadyNow)) return toHostSample(known, steady, tx.steadyNow)
     await store.keepSample(tx, sample)
+    tx.afterCommit(() => context.hostHistories.add(sample, tx.steadyNow.getTime()))
     return toHostSample(sample, steady, tx.steadyNow)
   })
 }
@@ -87,6 +91,27 @@ export async function listTelemetry(context: Context, caller: OwnerCaller): Prom
       .map((sample) => toHostSample(sample, steady, steadyNow))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
     return { hosts, storage, observed_at: now.toISOString() }
+  })
+}
+
+/** Reads the load of one host since the node started, for 24 hours at most. @throws not_found */
+export function readHostHistory(
+  context: Context,
+  caller: OwnerCaller,
+  { host, minutes = limits.telemetryHistoryMinutes }: HostHistoryQuery,
+): Promise<HostHistory> {
+  return readAsOwner(context, caller, async (_db, now) => {
+    const { steady, hostHistories } = context
+    // The node's own host has its first sample when it is first read.
+    context.ownHost()
+    const loads = hostHistories.read(host, steady.now().getTime(), minutes)
+    if (loads === undefined)
+      throw new ApiError('not_found', { message: 'No host of this name has reported in the last 24 hours.' })
+    const view = ({ atMs, ...load }: MinuteLoad) => ({
+      at: steady.wall(new Date(atMs).toISOString()),
+      ...load,
+    })
+    return { host, minutes: loads.map(view), observed_at: now.toISOString() }
   })
 }
 

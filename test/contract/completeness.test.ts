@@ -143,6 +143,7 @@ const commands: Record<EndpointId, string | { readonly none: string }> = {
     none: 'for the program that measures another host; operations.md shows it with curl',
   },
   'owner.telemetry.list': 'admin telemetry',
+  'owner.telemetry.history': 'admin telemetry',
   'owner.snapshots.get': 'admin status',
   'owner.audit.list': 'admin audit',
   'owner.audit.get': 'admin audit',

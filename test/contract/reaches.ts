@@ -175,6 +175,7 @@ export const sdkMethods: Record<EndpointId, Reach> = {
   'telemetry.report': ({ fetch }) =>
     reportHost({ baseUrl, fetch, token: 'A'.repeat(43), sample: hostSample }),
   'owner.telemetry.list': ({ owner }) => owner.telemetry.list(),
+  'owner.telemetry.history': ({ owner }) => owner.telemetry.history('desk'),
   'owner.snapshots.get': ({ owner }) => owner.projects.snapshot(id),
   'owner.audit.list': ({ owner }) => owner.audit.list(id, { ...page, kind: 'session.fenced' }),
   'owner.audit.get': ({ owner }) => owner.audit.get(id, id),

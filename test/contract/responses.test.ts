@@ -94,7 +94,10 @@ describe.each(endpoints.filter(({ stream }) => !stream).map((entry) => ({ id: en
 
 test('the check finds an additional field and a missing one', () => {
   const place = ['paths', '/api/ready', 'get', 'responses', '200']
-  const checks = { auth: true, envelope_key: true, migrations: true, database: true, storage: true }
+  const checks = {
+    ...{ auth: true, envelope_key: true, migrations: true },
+    ...{ database: true, storage: true, nodes: true },
+  }
   expect(faultsAt(place, { ready: true, checks })).toEqual([])
   expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 } })).toHaveLength(1)
   expect(faultsAt(place, { checks })).toHaveLength(1)

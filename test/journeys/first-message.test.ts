@@ -82,6 +82,6 @@ test('readiness and liveness are answered without a credential', async () => {
   const ready = await bridge.ada.call({ target: '/api/ready' })
   expect(ready.json).toEqual({
     ready: true,
-    checks: { auth: true, envelope_key: true, migrations: true, database: true, storage: true },
+    checks: { auth: true, envelope_key: true, migrations: true, database: true, storage: true, nodes: true },
   })
 })

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -47,6 +47,18 @@ test('the garbage collector does not free a lock, even if it is unreferenced', a
   }
   const other = startChild('lock.ts', [folder])
   expect(await other.next()).toBe('refused')
+})
+
+test('a lock whose file was removed or replaced is not in place', () => {
+  const folder = temporaryFolder()
+  const lock = lockDataFolder(folder)
+  expect(lock.isInPlace()).toBe(true)
+  rmSync(join(folder, 'lock.db'))
+  expect(lock.isInPlace()).toBe(false)
+  const other = lockDataFolder(folder)
+  expect([lock.isInPlace(), other.isInPlace()]).toEqual([false, true])
+  lock.release()
+  other.release()
 })
 
 test('only the owner can access the folder and the lock', () => {

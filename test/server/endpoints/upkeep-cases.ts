@@ -44,6 +44,15 @@ export const upkeepCases: SomeCases<
     },
   },
   'owner.telemetry.list': { success: async (world) => ({ by: world.owner }), refusals: {} },
+  'owner.telemetry.history': {
+    success: async (world) => {
+      const { hosts } = await world.owner.ok<{ hosts: { host: string }[] }>({
+        target: '/api/admin/telemetry',
+      })
+      return { by: world.owner, query: `?host=${hosts[0]?.host}&minutes=60` }
+    },
+    refusals: { not_found: async (world) => ({ by: world.owner, query: '?host=never-heard-of' }) },
+  },
   'owner.snapshots.get': {
     success: async (world) => ({ by: world.owner, params: { id: (await world.pair()).project.id } }),
     refusals: { not_found: async (world) => ({ by: world.owner, params: { id: unknownId } }) },

@@ -102,7 +102,7 @@ test('storage, queues, readiness, lag and the build are read at the time of the 
   expect(told('bridge_storage_bytes{kind="database"}')).toBeGreaterThan(4096)
   expect(told('bridge_storage_bytes{kind="wal"}')).toBeGreaterThan(4096)
   expect(told('bridge_disk_bytes{kind="size"}')).toBeGreaterThan(told('bridge_disk_bytes{kind="free"}'))
-  for (const check of ['auth', 'envelope_key', 'migrations', 'database'])
+  for (const check of ['auth', 'envelope_key', 'migrations', 'database', 'storage', 'nodes'])
     expect(told(`bridge_ready{check="${check}"}`)).toBe(1)
   const { text } = await ask({})
   for (const queue of ['writes', 'reads', 'verifications'])

@@ -2,14 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
-import type { HostSample, HostSampleList } from '../../../sdk/contract/telemetry.ts'
+import type { HostHistory, HostSample, HostSampleList } from '../../../sdk/contract/telemetry.ts'
 import { reportHost } from '../../../sdk/index.ts'
 import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
+import { createHostHistories } from '../../../server/metrics/host-history.ts'
 import { exchange } from '../../support/http.ts'
 import { daysAgo, tamper } from '../../support/tamper.ts'
+import { expectRefusal } from '../endpoints/answers.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { upkeep } from '../maintenance/upkeep.ts'
 
@@ -109,6 +111,68 @@ test('samples of a host whose clock was set back are accepted again once its lat
   world.bridge.clock.advance(limits.telemetryStaleSeconds + 1)
   await report(sampleOf('back', { cpu_percent: 3, sampled_at: earlier() }))
   expect(await find('back')).toMatchObject({ cpu_percent: 3, stale: true })
+})
+
+describe('the history of a host', () => {
+  const read = async (host: string, query = '') => {
+    const { minutes } = await world.owner.ok<HostHistory>({
+      target: `/api/admin/telemetry/history?host=${host}${query}`,
+    })
+    return minutes.map(({ cpu_percent }) => cpu_percent)
+  }
+
+  test('has the last sample of each minute, oldest first, and leaves silent minutes out', async () => {
+    const { clock } = world.bridge
+    for (const [seconds, cpu_percent] of [
+      [0, 1],
+      [61, 2],
+      [180, 3],
+      [60, 4],
+    ] as const) {
+      clock.advance(seconds)
+      await report(sampleOf('desk-2', { cpu_percent }))
+    }
+    await report(sampleOf('desk-2', { cpu_percent: 5 }))
+    expect(await read('desk-2')).toEqual([1, 2, 3, 5])
+    expect(await read('desk-2', '&minutes=2')).toEqual([3, 5])
+    const { minutes } = await world.owner.ok<HostHistory>({
+      target: '/api/admin/telemetry/history?host=desk-2&minutes=1',
+    })
+    expect(minutes).toEqual([
+      { at: expect.any(String), cpu_percent: 5, memory_used_bytes: 1024, memory_total_bytes: 4096 },
+    ])
+    expect(Date.parse(minutes[0]?.at ?? '')).toBeLessThanOrEqual(clock().getTime())
+  })
+
+  test('is that of the node, also before the first reading of its load', async () => {
+    const other = await world.elsewhere()
+    const target = `/api/admin/telemetry/history?host=${hostname()}`
+    expect((await other.owner.ok<HostHistory>({ target })).minutes).toHaveLength(1)
+  })
+
+  test('is refused for an unknown host, an impossible range, and to an administrator', async () => {
+    const target = '/api/admin/telemetry/history'
+    expectRefusal(await world.owner.call({ target: `${target}?host=nobody` }), 'not_found')
+    for (const query of ['', '?host=../etc', '?host=desk-2&minutes=1441', '?host=desk-2&minutes=0'])
+      expectRefusal(await world.owner.call({ target: `${target}${query}` }), 'invalid_request')
+    const { by } = await world.administrator()
+    expectRefusal(await by.call({ target: `${target}?host=desk-2` }), 'not_permitted')
+  })
+
+  test('keeps 1440 minutes, and forgets a host that was silent for 24 hours', () => {
+    const histories = createHostHistories()
+    const sample = (host: string, cpu_percent: number) => ({
+      ...{ host, cpu_percent, memory_used_bytes: 1, memory_total_bytes: 2 },
+    })
+    const minuteMs = 60_000
+    for (let minute = 0; minute < 3000; minute += 1)
+      histories.add(sample('busy', minute % 100), minute * minuteMs)
+    const kept = histories.read('busy', 2999 * minuteMs, 1440) ?? []
+    expect(kept.map(({ atMs }) => atMs / minuteMs)).toEqual(Array.from({ length: 1440 }, (_, n) => 1560 + n))
+    expect(kept.every(({ atMs, cpu_percent }) => cpu_percent === (atMs / minuteMs) % 100)).toBe(true)
+    histories.add(sample('other', 1), (2999 + 1440) * minuteMs)
+    expect([histories.size, histories.read('busy', (2999 + 1440) * minuteMs, 1440)]).toEqual([1, undefined])
+  })
 })
 
 test("only the right token may report: neither no token, another one, two of them, nor the owner's sign-in", async () => {
