@@ -5,6 +5,7 @@
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
  * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line.
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
+ * - `portal.cjs`: the owner's page, loaded by the server when the first visitor comes.
  * - `client/`: the client package that a node hands out; see esbuild.client.ts.
  * - `sdk/index.js`, `sdk/index.cjs` and their types: what `import` and `require` of the package get.
  * - `sdk/browser.js`: what `import` of `agent-bridge/browser` gets.
@@ -18,6 +19,7 @@ import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { buildClient } from './esbuild.client.ts'
 import { contractAsValues } from './esbuild.contract.ts'
+import { buildPortal } from './esbuild.portal.ts'
 
 const root = import.meta.dirname
 const out = resolve(process.argv[2] ?? join(root, 'dist'))
@@ -33,21 +35,25 @@ const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'sdk/program.ts')]: './client.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
   [join(root, 'helper/main.ts')]: './helper.cjs',
+  [join(root, 'esbuild.portal.ts')]: './portal.cjs',
 }
 
 const boundary: Plugin = {
   name: 'boundary',
   setup({ onLoad, onResolve }) {
-    onResolve({ filter: /\/(main|index|program)\.ts$/ }, ({ importer, kind, path, resolveDir }) => {
-      const bundle = boundaries[resolve(resolveDir, path)]
-      // The index is in the bundle of sdk/program.ts.
-      const isInside = boundaries[importer] === bundle
-      if (bundle === undefined || isInside || kind === 'entry-point') return undefined
-      if (kind === 'dynamic-import') return { path: bundle, namespace: 'boundary' }
-      return {
-        errors: [{ text: `${path} is a bundle of its own: import it with import(), where it is used` }],
-      }
-    })
+    onResolve(
+      { filter: /\/(main|index|program|esbuild\.portal)\.ts$/ },
+      ({ importer, kind, path, resolveDir }) => {
+        const bundle = boundaries[resolve(resolveDir, path)]
+        // The index is in the bundle of sdk/program.ts.
+        const isInside = boundaries[importer] === bundle
+        if (bundle === undefined || isInside || kind === 'entry-point') return undefined
+        if (kind === 'dynamic-import') return { path: bundle, namespace: 'boundary' }
+        return {
+          errors: [{ text: `${path} is a bundle of its own: import it with import(), where it is used` }],
+        }
+      },
+    )
     onResolve({ filter: /./, namespace: 'boundary' }, ({ path }) => ({ path, external: true }))
     // Node's own import() would read the file twice, and start the loader of ES modules for it.
     onLoad({ filter: /./, namespace: 'boundary' }, ({ path }) => ({
@@ -160,8 +166,11 @@ requireLight(
   /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|storage\/(profile-files|lock))\.ts$|^boundary:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
+const portal = await buildPortal()
+const pageText = JSON.stringify(portal.files)
+writeFileSync(join(out, 'portal.cjs'), `exports.portalFiles = async () => (${pageText})\n`)
 await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, hook, sdk, helper, licences })
-writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, ...others]))
+writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, ...others, portal.metafile]))
 if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 

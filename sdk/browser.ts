@@ -28,7 +28,7 @@ export type { Project } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection } from './contract/presence.ts'
-export { neutralize, oneLine } from './plain-text.ts'
+export { neutralize, oneLine, type VisiblePiece, visiblePieces } from './plain-text.ts'
 export { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
 
 /** Options of {@link openOwner}. All have defaults. */

@@ -91,6 +91,20 @@ const named = (character: string): string =>
  */
 export const neutralize = (text: string): string => spelled(text, named)
 
+/** Part of a text: readable characters, or the name of one invisible character. */
+export interface VisiblePiece {
+  readonly text: string
+  readonly isName: boolean
+}
+
+/** Like {@link neutralize}, in pieces, for a page that shows the names of invisible characters as chips. */
+export const visiblePieces = (text: string): VisiblePiece[] =>
+  // NUL is invisible itself, so the result holds it only as a border.
+  spelled(text, (character) => `\0${named(character)}\0`)
+    .split('\0')
+    .map((piece, index) => ({ text: piece, isName: index % 2 === 1 }))
+    .filter((piece) => piece.text !== '')
+
 /** Like {@link neutralize}, for a value that must stay on one line. */
 export const oneLine = (text: string): string =>
   neutralize(text).replace(/\n/g, '<U+000A>').replace(/\t/g, ' ')

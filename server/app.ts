@@ -41,6 +41,7 @@ import { countEnding } from './metrics/meters.ts'
 import { ownerRoutes } from './owners/owner-routes.ts'
 import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
+import { portalRoutes } from './portal/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
 import { retryAfterMs } from './retry-after.ts'
@@ -128,6 +129,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   await app.register(async (api) => {
     healthRoutes(api, context)
     clientRoutes(api, context)
+    portalRoutes(api, context)
 
     enrollmentRoutes(api, context)
     bootstrapRoutes(api, context)

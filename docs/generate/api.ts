@@ -126,7 +126,11 @@ export const answerHeadersSection = (): string =>
     [
       ...answerHeaders.map(({ name, on, description }) => [code(name), on, description]),
       [code('X-Content-Type-Options: nosniff'), 'every answer', ''],
-      [code('Cache-Control: no-store'), 'every answer but the file of the client', ''],
+      [
+        code('Cache-Control: no-store'),
+        'every answer but the file of the client and the assets of the page',
+        '',
+      ],
       [code('Cache-Control: public, max-age=31536000, immutable'), 'the file of the client', ''],
       [
         code('Strict-Transport-Security: max-age=31536000'),

@@ -13,6 +13,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { dropBody } from './drop-body.ts'
 import { logEnding } from './log.ts'
+import { isPagePath } from './page-paths.ts'
 import { wrongContentType } from './raw-body.ts'
 import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-errors.ts'
@@ -131,6 +132,7 @@ const pathRules = [...new Set(endpoints.map((each) => each.path))].map((path) =>
   methods: endpoints.filter((each) => each.path === path).map((each) => each.method),
 }))
 
-const methodsOf = (path: string): string[] => [
-  ...new Set(pathRules.filter(({ rule }) => rule.test(path)).flatMap(({ methods }) => methods)),
-]
+const methodsOf = (path: string): string[] =>
+  isPagePath(path)
+    ? ['GET']
+    : [...new Set(pathRules.filter(({ rule }) => rule.test(path)).flatMap(({ methods }) => methods))]

@@ -11,7 +11,7 @@ import { ApiError } from '../api-error.ts'
 
 const maxHeaders = 64
 /** No percent escapes, empty segments or dot segments, so the signed path is always the routed path. */
-const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
+const plainPath = /^\/$|^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
 const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'expect']
 
 /**

@@ -30,12 +30,17 @@ export function isKnown({ headers }: Pick<FastifyRequest, 'headers'>, etag: stri
 }
 
 /** Sends the smallest variant that the caller accepts, or 304 if the caller already has it. */
-export function sendPrebuilt(request: FastifyRequest, reply: FastifyReply, answer: Prebuilt): FastifyReply {
+export function sendPrebuilt(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: Prebuilt,
+  type = 'application/json; charset=utf-8',
+): FastifyReply {
   reply.headers({ etag: answer.etag, vary: 'accept-encoding' })
   if (isKnown(request, answer.etag)) return reply.code(304).send()
   const coding = preferred(request.headers['accept-encoding'])
   if (coding !== 'identity') reply.header('content-encoding', coding)
-  return reply.type('application/json; charset=utf-8').send(answer.variants[coding])
+  return reply.type(type).send(answer.variants[coding])
 }
 
 /** Returns the best coding that the caller accepts. Weight 0 excludes a coding. RFC 9110 §12.5.3. */

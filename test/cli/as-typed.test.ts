@@ -101,7 +101,7 @@ test('messages about a node in another folder contain that folder, and their com
   const data = join(desk.folder, 'my data')
   const made = await desk.run(['server', 'init', '--data', data])
   expect(made.stderr).toContain(
-    `next: bridge server start --data '${data}'; then, within 30 minutes, bridge admin setup --name NAME with this link\n`,
+    `next: bridge server start --data '${data}'; then, within 30 minutes, open this link in a browser, or: bridge admin setup --name NAME\n`,
   )
   expect((await desk.run(['server', 'init', '--data', data])).stderr).toContain(
     `hint: bridge server start --data '${data}' runs it; --data chooses another folder; bridge server restore --data '${data}' --replace`,

@@ -12,6 +12,7 @@ import { type EndpointId, endpoints } from '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 import { createApp, useRoutes } from '../../server/app.ts'
 import type { Context } from '../../server/context.ts'
+import { assetPath, pagePaths } from '../../server/http/page-paths.ts'
 import { listeningNode, peopleOf, sdkMethods } from './reaches.ts'
 
 /** Building routes and commands has no effect yet, so it must not use its context. */
@@ -181,12 +182,15 @@ test('the tables contain exactly the endpoints of the contract', () => {
   expect(Object.keys(commands).sort()).toEqual([...ids].sort())
 })
 
-test('the server has a route for every endpoint, and no other route', async () => {
+test('the server has a route for every endpoint and for the page, and no other route', async () => {
   const { app, built } = await builtRoutes()
   for (const { id, method, path } of endpoints) {
     expect([id, app.hasRoute({ method, url: routeOf(path) })]).toEqual([id, true])
   }
-  expect(built.sort()).toEqual(endpoints.map(({ method, path }) => `${method} ${routeOf(path)}`).sort())
+  const pages = [...pagePaths, assetPath].map((path) => `GET ${path}`)
+  expect(built.sort()).toEqual(
+    [...pages, ...endpoints.map(({ method, path }) => `${method} ${routeOf(path)}`)].sort(),
+  )
   await app.close()
 })
 

@@ -74,6 +74,11 @@ const layers: readonly Layer[] = [
     because: 'the SDK stands below server, cli and helper and knows none of them',
   },
   {
+    files: /^server\/portal\/page\//,
+    may: /^(server\/portal\/page\/|sdk\/browser\.ts$|preact$|preact\/hooks$|@preact\/signals$|preact-iso\/router$)/,
+    because: 'the page is a client like any other: sdk/browser.ts, Preact and its own files',
+  },
+  {
     files: /^server\//,
     may: /^(server\/|sdk\/(contract|signing|parts)\/|sdk\/version\.ts$|node:|[^/]+$|@)/,
     because: 'the server shares sdk/contract, sdk/signing and the part store sdk/parts, nothing else',
@@ -146,6 +151,8 @@ const metrics = perImport((path, { target, kind, isType }) => {
 const shipped = perImport((path, { target, isType }, { dependencies }) => {
   const isPackage = !target.startsWith('node:') && !/\.[a-z]+$/.test(target)
   if (!/^(sdk|server|helper|cli)\//.test(path) || isType || !isPackage) return undefined
+  // The bundle of the page contains its packages.
+  if (path.startsWith('server/portal/page/')) return undefined
   return dependencies.includes(target)
     ? undefined
     : 'what runs after an install stands under dependencies in package.json'
@@ -280,6 +287,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'sdk/bridge.ts': 'defaults of the options of Bridge',
   'sdk/owner/owner.ts': 'defaults of the options of Owner',
   'sdk/browser.ts': 'randomness of a page',
+  'server/portal/page/clock.ts': 'the clocks of the page',
   'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
   'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',

@@ -180,7 +180,8 @@ describe('the SDK', () => {
 
 test('the licences of bundled packages are published', () => {
   const text = readFileSync(join(dist, 'LICENSES.txt'), 'utf8')
-  for (const name of ['commander', 'typebox']) expect(text).toMatch(new RegExp(`^${name}\\n\\n.*MIT`, 'ms'))
+  for (const name of ['commander', 'preact', 'preact-iso', '@preact/signals', 'typebox'])
+    expect(text).toMatch(new RegExp(`^${name}\\n\\n.*MIT`, 'ms'))
 })
 
 test('dist contains nothing else', () => {
@@ -193,6 +194,7 @@ test('dist contains nothing else', () => {
       'client.cjs',
       'helper.cjs',
       'hooks.cjs',
+      'portal.cjs',
       'sdk',
       'server.cjs',
     ].sort(),

@@ -18,7 +18,7 @@ export const init = (context: CliContext, options: SettingOptions): Promise<void
     const config = configOf(server, context, options)
     const { serverId, setupLink } = await createInstallation(server, context, config, options)
     context.output.next(
-      'next: bridge server start; then, within 30 minutes, bridge admin setup --name NAME with this link',
+      'next: bridge server start; then, within 30 minutes, open this link in a browser, or: bridge admin setup --name NAME',
     )
     const made = { server_id: serverId, data: config.data, setup_link: setupLink }
     context.output.result(made, setupLink)

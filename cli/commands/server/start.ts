@@ -21,7 +21,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
       output.next(
-        `set up the owner within 30 minutes: bridge admin setup --name NAME, with the link ${setupLink}`,
+        `set up the owner within 30 minutes: open ${setupLink} in a browser, or: bridge admin setup --name NAME`,
       )
     }
     if (metricsUrl !== undefined) output.note(`metrics at ${metricsUrl}`)

@@ -1,0 +1,93 @@
+/**
+ * Builds the owner's page: its scripts and styles with a hash in each name, and the HTML that names them.
+ *
+ * A node that runs from source calls `portalFiles` at the first visit. The build of the package writes the same
+ * files to `dist/portal.cjs`.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { basename, extname, join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { build, type Metafile, stop } from 'esbuild'
+import { contractAsValues } from './esbuild.contract.ts'
+
+/** A file with its compressed bytes in base64. */
+export interface PortalFile {
+  readonly name: string
+  readonly type: string
+  readonly br: string
+  readonly gzip: string
+}
+
+const root = import.meta.dirname
+const page = 'server/portal/page'
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Builds the page for a node that runs from source. */
+export async function portalFiles(): Promise<readonly PortalFile[]> {
+  try {
+    return (await buildPortal()).files
+  } finally {
+    await stop()
+  }
+}
+
+export async function buildPortal(): Promise<{ files: readonly PortalFile[]; metafile: Metafile }> {
+  const { metafile, outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: { app: `${page}/main.tsx`, style: `${page}/style/page.css` },
+    outdir: 'assets',
+    entryNames: '[name].[hash]',
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+    logLevel: 'warning',
+    metafile: true,
+    write: false,
+    plugins: [contractAsValues(root, { forPage: true })],
+  })
+  const built = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]))
+  const icon = readFileSync(join(root, page, 'style/icon.svg'))
+  built.set(`icon.${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`, icon)
+  built.set('index.html', Buffer.from(html([...built.keys()])))
+  return { metafile, files: [...built].map(([name, contents]) => written(name, contents)) }
+}
+
+const written = (name: string, contents: Uint8Array): PortalFile => ({
+  name,
+  type: types[extname(name)] ?? 'application/octet-stream',
+  br: brotliCompressSync(contents, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }).toString('base64'),
+  gzip: gzipSync(contents, { level: 9 }).toString('base64'),
+})
+
+function html(names: readonly string[]): string {
+  const asset = (pattern: RegExp): string => `/assets/${names.find((name) => pattern.test(name))}`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>bridge</title>
+<link rel="icon" href="${asset(/^icon\./)}">
+<link rel="stylesheet" href="${asset(/^style\..*css$/)}">
+<script type="module" src="${asset(/^app\..*js$/)}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. The same is possible on the command line: bridge admin --help</noscript>
+</body>
+</html>
+`
+}

@@ -1,0 +1,56 @@
+/** Chooses between the states of the page: starting, wrong address, signed out, signed in. */
+import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router'
+import { booted } from './boot.ts'
+import { asking, session } from './owner.ts'
+import { Refusal } from './parts/refusal.tsx'
+import { Shell } from './parts/shell.tsx'
+import { Toasts } from './parts/toast.tsx'
+import { Confirm } from './screens/confirm.tsx'
+import { Conversations } from './screens/conversations.tsx'
+import { Elsewhere } from './screens/elsewhere.tsx'
+import { Overview } from './screens/overview.tsx'
+import { Projects } from './screens/projects.tsx'
+import { SetUp } from './screens/set-up.tsx'
+import { SignIn } from './screens/sign-in.tsx'
+import { Thread } from './screens/thread.tsx'
+import { WrongOrigin } from './screens/wrong-origin.tsx'
+
+export function App() {
+  const boot = booted.value
+  if (boot.state === 'loading') return <p class="starting">Starting…</p>
+  if (boot.state === 'wrong_origin') return <WrongOrigin origin={boot.health.portal_origin} />
+  if (boot.state === 'failed')
+    return (
+      <main class="narrow">
+        <h1>The node did not answer</h1>
+        <Refusal error={boot.error} />
+        <button type="button" onClick={() => location.reload()}>
+          Try again
+        </button>
+      </main>
+    )
+  return (
+    <LocationProvider>
+      <Screens />
+      {asking.value && <Confirm asking={asking.value} />}
+      <Toasts />
+    </LocationProvider>
+  )
+}
+
+function Screens() {
+  const { path } = useLocation()
+  if (path === '/setup') return <SetUp />
+  if (path === '/sign-in' || session.value === undefined) return <SignIn />
+  return (
+    <Shell>
+      <Router>
+        <Route path="/" component={Projects} />
+        <Route path="/projects/:id" component={Overview} />
+        <Route path="/projects/:id/conversations" component={Conversations} />
+        <Route path="/projects/:id/conversations/:conversation" component={Thread} />
+        <Route default component={Elsewhere} />
+      </Router>
+    </Shell>
+  )
+}

@@ -1,0 +1,19 @@
+/** Starts the page. */
+import { render } from 'preact'
+import { App } from './app.tsx'
+import { boot } from './boot.ts'
+import { startClock } from './clock.ts'
+
+const root = document.getElementById('app')
+if (root !== null) {
+  startClock()
+  render(<App />, root)
+  void boot()
+}
+
+// A browser may keep the page for its back button, with the data of a session that has ended.
+addEventListener('pageshow', ({ persisted }) => {
+  if (!persisted) return
+  root?.replaceChildren()
+  location.reload()
+})

@@ -1,0 +1,39 @@
+/** The owner's session in this browser, and the question for the password that a refusal asks. */
+import { signal } from '@preact/signals'
+import { type BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
+
+/** Undefined while nobody is signed in. */
+export const session = signal<OwnerSession | undefined>(undefined)
+
+/** Open question: sign in again, or confirm the password. */
+export interface Asking {
+  readonly isExpired: boolean
+  /** Ends the question. If true, the refused request goes again. */
+  readonly answer: (isAuthorized: boolean) => void
+}
+
+export const asking = signal<Asking | undefined>(undefined)
+
+let pending: Promise<boolean> | undefined
+
+/** All requests that are refused at the same time share one question. */
+function reauthorize({ code }: BridgeError): Promise<boolean> {
+  if (session.value === undefined) return Promise.resolve(false)
+  pending ??= new Promise<boolean>((resolve) => {
+    const answer = (isAuthorized: boolean) => {
+      asking.value = undefined
+      pending = undefined
+      resolve(isAuthorized)
+    }
+    asking.value = { isExpired: code === 'owner_session_expired', answer }
+  })
+  return pending
+}
+
+export const owner = openOwner({ reauthorize })
+
+export async function signOut(): Promise<void> {
+  await owner.signIn.close()
+  // A new document: nothing of the session stays in memory.
+  location.assign('/sign-in')
+}

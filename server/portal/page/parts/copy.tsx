@@ -1,0 +1,29 @@
+/** Button that copies a text. If the browser refuses, it selects the text and names the key. */
+import { useState } from 'preact/hooks'
+
+interface Props {
+  readonly text: string
+  readonly label: string
+  /** Element that shows the text. */
+  readonly from?: { readonly current: HTMLTextAreaElement | null } | undefined
+  readonly isQuiet?: boolean
+}
+
+export function Copy({ text, label, from, isQuiet = false }: Props) {
+  const [words, setWords] = useState(label)
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setWords('Copied')
+    } catch {
+      from?.current?.select()
+      setWords('Selected: press Ctrl+C')
+    }
+    setTimeout(() => setWords(label), 4000)
+  }
+  return (
+    <button type="button" class={isQuiet ? 'quiet' : undefined} onClick={() => void copy()}>
+      {words}
+    </button>
+  )
+}

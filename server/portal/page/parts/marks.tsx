@@ -1,0 +1,34 @@
+/** Marks beside words: each has a shape of its own, so that colour alone tells nothing. */
+import type { MarkName } from '../words/connection.ts'
+
+type Shape = readonly [tone: string, path: string, isOutline?: boolean]
+
+const ring = 'M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9z'
+const disc = 'M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10z'
+const half = 'M6 1a5 5 0 1 0 0 10zM6 1.5a4.5 4.5 0 0 1 0 9z'
+
+const shapes: Readonly<Record<MarkName | 'stored' | 'offered' | 'acknowledged' | 'alert', Shape>> = {
+  listening: ['good', disc],
+  connected: ['info', half],
+  step: [
+    'soft',
+    'M2 4.8a1.2 1.2 0 1 0 0 2.4a1.2 1.2 0 1 0 0-2.4zM6 4.8a1.2 1.2 0 1 0 0 2.4a1.2 1.2 0 1 0 0-2.4zM10 4.8a1.2 1.2 0 1 0 0 2.4a1.2 1.2 0 1 0 0-2.4z',
+  ],
+  overdue: ['warning', 'M6 1l5.5 10H.5z'],
+  away: ['soft', ring, true],
+  unavailable: ['soft dashed', ring, true],
+  disabled: ['soft', `${ring}M3 9l6-6`, true],
+  stored: ['soft', ring, true],
+  offered: ['info', half],
+  acknowledged: ['good', disc],
+  alert: ['bad', 'M6 0l6 6l-6 6l-6-6z'],
+}
+
+export function Mark({ name }: { readonly name: keyof typeof shapes }) {
+  const [tone, path, isOutline = false] = shapes[name]
+  return (
+    <svg class={`mark ${tone}${isOutline ? ' outline' : ''}`} viewBox="0 0 12 12" aria-hidden="true">
+      <path d={path} />
+    </svg>
+  )
+}

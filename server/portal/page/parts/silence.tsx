@@ -1,0 +1,13 @@
+/** Says that the node has not answered, before and after the data counts as stale. */
+import { type LiveProject, silentMs } from '../live/project.ts'
+import { span, timeOfDay } from '../words/time.ts'
+
+export function Silence({ live: { ageMs, heardAt } }: { readonly live: LiveProject }) {
+  const isSilent = ageMs.value > silentMs && heardAt.value !== undefined
+  return (
+    <p class="silence" role="status" hidden={!isSilent}>
+      {isSilent &&
+        `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`}
+    </p>
+  )
+}

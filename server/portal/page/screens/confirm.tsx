@@ -1,0 +1,43 @@
+/** Dialog over any screen: signs in again, or confirms the password. The refused request then goes by itself. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type Asking, owner, session } from '../owner.ts'
+import { Password } from '../parts/password.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+import { useSubmitting } from '../parts/submitting.ts'
+
+export function Confirm({ asking: { isExpired, answer } }: { readonly asking: Asking }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [password, setPassword] = useState('')
+  useEffect(() => dialog.current?.showModal(), [])
+  const name = session.value?.user.name ?? ''
+  const { isBusy, error, submit } = useSubmitting(async () => {
+    session.value = await (isExpired ? owner.start({ name, password }) : owner.signIn.confirm(password))
+    answer(true)
+  })
+  return (
+    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={() => answer(false)}>
+      <form onSubmit={submit}>
+        <h2 id="confirm-title">{isExpired ? 'Sign in again' : 'Confirm with your password'}</h2>
+        <p>
+          {isExpired
+            ? 'The sign-in has ended. What you wrote is kept.'
+            : 'This action needs your password again.'}
+        </p>
+        <p class="field">
+          <span class="label">Name</span>
+          <bdi>{name}</bdi>
+        </p>
+        <Password value={password} change={setPassword} />
+        <Refusal error={error} />
+        <p class="actions">
+          <button type="button" class="quiet" onClick={() => answer(false)}>
+            Cancel
+          </button>
+          <button type="submit" disabled={isBusy}>
+            {isExpired ? 'Sign in' : 'Confirm'}
+          </button>
+        </p>
+      </form>
+    </dialog>
+  )
+}

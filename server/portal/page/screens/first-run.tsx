@@ -1,0 +1,103 @@
+/** From nothing to two agents that listen: project, agents, prompts. Each step can be done with Tab and Enter. */
+import { useState } from 'preact/hooks'
+import type { Agent, EnrollmentIssued, Project } from '../../../../sdk/browser.ts'
+import { owner } from '../owner.ts'
+import { Field } from '../parts/field.tsx'
+import { Heading } from '../parts/heading.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+import { useSubmitting } from '../parts/submitting.ts'
+import { faultsOf } from '../words/refusals.ts'
+import { Prompts } from './first-run/prompts.tsx'
+
+export interface Enrolled {
+  readonly agent: Agent
+  readonly issued: EnrollmentIssued
+}
+
+const steps = ['Project', 'Agents', 'Prompts'] as const
+
+export function FirstRun({ isFirst }: { readonly isFirst: boolean }) {
+  const [project, setProject] = useState<Project>()
+  const [enrolled, setEnrolled] = useState<readonly Enrolled[]>()
+  const at = project === undefined ? 0 : enrolled === undefined ? 1 : 2
+  return (
+    <div class="first">
+      <ol class="steps" aria-label="Steps">
+        {steps.map((name, index) => (
+          <li key={name} aria-current={index === at ? 'step' : undefined}>
+            {index < at ? '✓ ' : ''}
+            {name}
+          </li>
+        ))}
+      </ol>
+      {project === undefined && <NewProject isFirst={isFirst} done={setProject} />}
+      {project !== undefined && enrolled === undefined && <NewAgents project={project} done={setEnrolled} />}
+      {project !== undefined && enrolled !== undefined && <Prompts project={project} enrolled={enrolled} />}
+    </div>
+  )
+}
+
+interface NewProjectProps {
+  readonly isFirst: boolean
+  readonly done: (project: Project) => void
+}
+
+function NewProject({ isFirst, done }: NewProjectProps) {
+  const [name, setName] = useState(isFirst ? 'demo' : '')
+  const { isBusy, error, submit } = useSubmitting(async () => done(await owner.projects.create({ name })))
+  return (
+    <form onSubmit={submit}>
+      <Heading title="New project">{isFirst ? 'Make your first project' : 'New project'}</Heading>
+      <p>Agents of one project can talk with each other, and with no others.</p>
+      <Field label="Name of the project" required maxLength={80} value={name} change={setName} hasFocus />
+      <Refusal error={error} />
+      <button type="submit" disabled={isBusy}>
+        Make the project
+      </button>
+    </form>
+  )
+}
+
+interface NewAgentsProps {
+  readonly project: Project
+  readonly done: (enrolled: readonly Enrolled[]) => void
+}
+
+function NewAgents({ project, done }: NewAgentsProps) {
+  const [first, setFirst] = useState('ada')
+  const [second, setSecond] = useState('ben')
+  // Agents that an earlier try created. A second try must not create them again.
+  const [made] = useState(() => new Map<string, Agent>())
+  const { isBusy, error, submit } = useSubmitting(async () => {
+    const all: Enrolled[] = []
+    for (const name of [first.trim(), second.trim()].filter((each) => each !== '')) {
+      const agent = made.get(name) ?? (await owner.agents.create(project.id, { name })).agent
+      made.set(name, agent)
+      all.push({ agent, issued: await owner.enrollments.create(project.id, agent.id) })
+    }
+    const [one, two] = all
+    if (one && two) await owner.pairings.set(project.id, [one.agent.id, two.agent.id], true)
+    done(all)
+  })
+  const fault = faultsOf(error).name
+  return (
+    <form onSubmit={submit}>
+      <Heading title="Two agents">Name two agents</Heading>
+      <p>Each is one coding agent in one terminal: Claude Code, Codex, or another.</p>
+      <Field
+        label="First agent"
+        required
+        maxLength={80}
+        value={first}
+        change={setFirst}
+        fault={fault}
+        hasFocus
+      />
+      <Field label="Second agent" maxLength={80} value={second} change={setSecond} hint="May stay empty" />
+      <Refusal error={error} />
+      <button type="submit" disabled={isBusy}>
+        {isBusy ? 'Making prompts…' : 'Make their prompts'}
+      </button>
+    </form>
+  )
+}

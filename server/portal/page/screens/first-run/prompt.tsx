@@ -1,0 +1,86 @@
+/** One prompt with its copy button, and how far its agent has come. */
+import { useRef, useState } from 'preact/hooks'
+import { type AuditRecord, connectionLabels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
+import { Copy } from '../../parts/copy.tsx'
+import { Mark } from '../../parts/marks.tsx'
+import { Visible } from '../../text/visible.tsx'
+import { presence } from '../../words/connection.ts'
+import { ago, span } from '../../words/time.ts'
+import type { Enrolled } from '../first-run.tsx'
+
+interface Props {
+  readonly enrolled: Enrolled
+  readonly seen: SnapshotAgent | undefined
+  readonly records: readonly AuditRecord[]
+  readonly nowMs: number
+  readonly isStale: boolean
+}
+
+export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isStale }: Props) {
+  const text = useRef<HTMLTextAreaElement>(null)
+  const [isOpen, open] = useState(false)
+  const find = (kind: string) => records.findLast((each) => each.kind === kind)
+  const [claimed, started, reused] = [
+    find('enrollment.claimed'),
+    find('session.started'),
+    find('enrollment.reused'),
+  ]
+  const words = seen && presence(seen.connection, nowMs, isStale)
+  const left = Date.parse(issued.expires_at) - nowMs
+  return (
+    <section class="card" aria-labelledby={`prompt-${agent.id}`}>
+      <h2 id={`prompt-${agent.id}`}>
+        <Visible text={agent.name} />
+      </h2>
+      {claimed === undefined ? (
+        <>
+          <textarea
+            ref={text}
+            class="prompt"
+            readOnly
+            rows={isOpen ? 24 : 8}
+            aria-label={`Prompt of ${agent.name}`}
+            value={issued.prompt}
+          />
+          <p class="actions">
+            <Copy text={issued.prompt} label={`Copy ${agent.name}'s prompt`} from={text} />
+            <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+              {isOpen ? 'Show less' : 'Show all'}
+            </button>
+          </p>
+        </>
+      ) : (
+        <p class="meta">The code is used.</p>
+      )}
+      <ul class="progress" role="status">
+        {reused !== undefined && (
+          <li class="fault">
+            <Mark name="alert" /> The code was used a second time, by another key. Enrol the agent again.
+          </li>
+        )}
+        {claimed === undefined && (
+          <li>
+            <Mark name="away" /> Waiting for <Visible text={agent.name} /> to enrol
+            {Number.isFinite(left) && ` (code good for ${span(left)})`}
+          </li>
+        )}
+        {claimed !== undefined && (
+          <li>
+            <Mark name="listening" /> Enrolled {ago(nowMs - Date.parse(claimed.at))}
+          </li>
+        )}
+        {started !== undefined && (
+          <li>
+            <Mark name="listening" /> Session started {ago(nowMs - Date.parse(started.at))}
+          </li>
+        )}
+        {started !== undefined && words !== undefined && (
+          <li>
+            <Mark name={words.mark} />{' '}
+            {words.listening === 'yes' ? connectionLabels.listening_now : words.summary}
+          </li>
+        )}
+      </ul>
+    </section>
+  )
+}

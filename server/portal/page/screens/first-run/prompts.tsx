@@ -1,0 +1,54 @@
+/**
+ * The prompts of the new agents, each with a live line that follows its agent.
+ *
+ * A prompt holds a code that works once. It lives in this screen only and is gone when the screen is left.
+ */
+import { useEffect, useMemo } from 'preact/hooks'
+import type { AuditRecord, Project } from '../../../../../sdk/browser.ts'
+import { liveProject } from '../../live/project.ts'
+import { Heading } from '../../parts/heading.tsx'
+import { Silence } from '../../parts/silence.tsx'
+import type { Enrolled } from '../first-run.tsx'
+import { Prompt } from './prompt.tsx'
+
+interface Props {
+  readonly project: Project
+  readonly enrolled: readonly Enrolled[]
+}
+
+export function Prompts({ project, enrolled }: Props) {
+  const live = useMemo(() => liveProject(project.id), [project.id])
+  useEffect(() => live.stop, [live])
+  const { agents = [], activity = [] } = live.snapshot.value ?? {}
+  const listening = agents.filter(({ connection }) => connection.listening_now).length
+  const isDone = listening === enrolled.length && !live.isStale.value
+  return (
+    <>
+      <Heading title="Prompts">
+        {enrolled.length === 1 ? 'Give the agent its prompt' : 'Give each agent its prompt'}
+      </Heading>
+      <p>Paste each prompt into its own terminal. A code works once, and is shown only here.</p>
+      <Silence live={live} />
+      <div class="prompts">
+        {enrolled.map((each) => (
+          <Prompt
+            key={each.agent.id}
+            enrolled={each}
+            seen={agents.find(({ id }) => id === each.agent.id)}
+            records={activity.filter((record) => concerns(record, each.agent.id))}
+            nowMs={live.nodeNow.value}
+            isStale={live.isStale.value}
+          />
+        ))}
+      </div>
+      <p class="actions">
+        <a class="button" href={`/projects/${project.id}`}>
+          {isDone ? 'They listen: open the project' : 'Open the project'}
+        </a>
+      </p>
+    </>
+  )
+}
+
+const concerns = ({ actor, subject }: AuditRecord, agent: string): boolean =>
+  actor.id === agent || subject.id === agent

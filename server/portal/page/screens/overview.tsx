@@ -1,0 +1,74 @@
+/** One project: what needs the owner, the agents and their presence, the latest activity. */
+import { useComputed } from '@preact/signals'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useRoute } from 'preact-iso/router'
+import type { ProjectSnapshot } from '../../../../sdk/browser.ts'
+import { liveProject } from '../live/project.ts'
+import { owner } from '../owner.ts'
+import { Heading } from '../parts/heading.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+import { Silence } from '../parts/silence.tsx'
+import { act, note } from '../parts/toast.tsx'
+import { Activity } from './overview/activity.tsx'
+import { Agents } from './overview/agents.tsx'
+import { Attention } from './overview/attention.tsx'
+
+export function Overview() {
+  const { id = '' } = useRoute().params
+  const live = useMemo(() => liveProject(id), [id])
+  useEffect(() => live.stop, [live])
+  const state = useComputed(() => live.snapshot.value?.project.state)
+  const snapshot = live.snapshot.value
+  if (snapshot === undefined)
+    return live.error.value === undefined ? null : <Refusal error={live.error.value} />
+  const { project, attention, agents } = snapshot
+  return (
+    <>
+      <div class="head">
+        <Heading title="Overview" count={attention.length}>
+          <bdi>{project.name}</bdi>
+        </Heading>
+        {state.value !== 'active' && <span class="tag">{state.value}</span>}
+        <PauseButton project={project} refresh={live.refresh} />
+      </div>
+      <Silence live={live} />
+      <Attention project={id} items={attention} refresh={live.refresh} />
+      {agents.length === 0 ? (
+        <p>
+          No agent yet. <a href="/">Start one</a> from the list of projects.
+        </p>
+      ) : (
+        <Agents live={live} />
+      )}
+      <Activity records={snapshot.activity} nowMs={live.nodeNow.value} />
+    </>
+  )
+}
+
+interface PauseProps {
+  readonly project: ProjectSnapshot['project']
+  readonly refresh: () => Promise<void>
+}
+
+function PauseButton({ project: { id, state }, refresh }: PauseProps) {
+  const [isBusy, setBusy] = useState(false)
+  if (state === 'archived') return null
+  const set = async (to: 'active' | 'paused') => {
+    await owner.projects.setState(id, to)
+    await refresh()
+  }
+  const change = async () => {
+    setBusy(true)
+    await act(async () => {
+      await set(state === 'active' ? 'paused' : 'active')
+      const done = state === 'active' ? 'Paused: agents get no new work.' : 'The project is active.'
+      note(done, () => set(state))
+    })
+    setBusy(false)
+  }
+  return (
+    <button type="button" class="quiet" disabled={isBusy} onClick={() => void change()}>
+      {state === 'active' ? 'Pause' : 'Activate'}
+    </button>
+  )
+}

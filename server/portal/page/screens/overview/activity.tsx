@@ -1,0 +1,33 @@
+/** The latest records of the audit, newest first, in words. */
+import type { AuditRecord } from '../../../../../sdk/browser.ts'
+import { Visible } from '../../text/visible.tsx'
+import { ago, exact } from '../../words/time.ts'
+
+interface Props {
+  readonly records: readonly AuditRecord[]
+  readonly nowMs: number
+}
+
+export function Activity({ records, nowMs }: Props) {
+  return (
+    <section aria-labelledby="activity">
+      <h2 id="activity">Activity</h2>
+      <ol class="activity">
+        {[...records].reverse().map(({ id, at, kind, actor }) => (
+          <li key={id}>
+            <time dateTime={at} title={exact(at)}>
+              {ago(nowMs - Date.parse(at))}
+            </time>{' '}
+            <span>
+              <Visible text={actor.name === '' ? actor.kind : actor.name} />{' '}
+              <span class="kind">{kindWords(kind)}</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+/** `message.acknowledged` becomes `message acknowledged`. */
+const kindWords = (kind: string): string => kind.replace('.', ': ').replaceAll('_', ' ')

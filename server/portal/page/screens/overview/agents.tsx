@@ -1,0 +1,83 @@
+/** Agents with the five words of presence, and the counts made of them. */
+import { connectionLabels as labels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
+import { Mark } from '../../parts/marks.tsx'
+import { Visible } from '../../text/visible.tsx'
+import { presence } from '../../words/connection.ts'
+
+export function Agents({ live }: { readonly live: LiveProject }) {
+  const { agents = [], counts } = live.snapshot.value ?? {}
+  const isStale = live.isStale.value
+  const enabled = agents.filter(({ state }) => state === 'enabled')
+  const disabled = agents.filter(({ state }) => state === 'disabled')
+  return (
+    <section aria-labelledby="agents">
+      <h2 id="agents">Agents</h2>
+      <p class="meta">
+        {enabled.length} enabled ·{' '}
+        {isStale
+          ? `connections ${labels.unavailable}`
+          : `${counts?.connected} connected · ${counts?.listening_now} listening now · ${counts?.overdue} overdue`}
+      </p>
+      <table class="agents">
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col">{labels.connected}</th>
+            <th scope="col">{labels.listening_now}</th>
+            <th scope="col">{labels.last_contact}</th>
+            <th scope="col">{labels.next_contact}</th>
+            <th scope="col">Waiting</th>
+          </tr>
+        </thead>
+        <tbody>
+          {enabled.map((agent) => (
+            <Row key={agent.id} agent={agent} nowMs={live.nodeNow.value} isStale={isStale} />
+          ))}
+        </tbody>
+      </table>
+      {disabled.length > 0 && (
+        <details>
+          <summary>
+            <Mark name="disabled" /> {disabled.length} disabled
+          </summary>
+          <ul>
+            {disabled.map(({ id, name }) => (
+              <li key={id}>
+                <Visible text={name} />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  )
+}
+
+interface RowProps {
+  readonly agent: SnapshotAgent
+  readonly nowMs: number
+  readonly isStale: boolean
+}
+
+function Row({ agent: { name, role_name, connection, waiting }, nowMs, isStale }: RowProps) {
+  const words = presence(connection, nowMs, isStale)
+  return (
+    <tr>
+      <th scope="row">
+        <Mark name={words.mark} /> <Visible text={name} />
+        {role_name !== '' && (
+          <span class="meta">
+            {' '}
+            <Visible text={role_name} />
+          </span>
+        )}
+      </th>
+      <td data-label={labels.connected}>{words.connected}</td>
+      <td data-label={labels.listening_now}>{words.listening}</td>
+      <td data-label={labels.last_contact}>{words.lastContact}</td>
+      <td data-label={labels.next_contact}>{words.nextContact}</td>
+      <td data-label="Waiting">{waiting}</td>
+    </tr>
+  )
+}

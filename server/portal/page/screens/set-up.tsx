@@ -1,0 +1,78 @@
+/** Makes the owner of a new node with the one-time link that `bridge server init` prints. */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
+import { BridgeError } from '../../../../sdk/browser.ts'
+import { hasToken, takeToken } from '../boot.ts'
+import { owner, session } from '../owner.ts'
+import { Field } from '../parts/field.tsx'
+import { Heading } from '../parts/heading.tsx'
+import { Password } from '../parts/password.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+import { useSubmitting } from '../parts/submitting.ts'
+import { faultsOf } from '../words/refusals.ts'
+
+const command = 'bridge server setup-link'
+
+export function SetUp() {
+  const { route } = useLocation()
+  const [token] = useState(() => (hasToken() ? takeToken() : undefined))
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const { isBusy, error, submit } = useSubmitting(async () => {
+    session.value = await owner.setUp({ token: token ?? '', name: name.trim(), password })
+    route('/', true)
+  })
+  if (token === undefined) return <NoLink />
+  const faults = faultsOf(error)
+  const isUsed = error instanceof BridgeError && error.code === 'sign_in_failed'
+  return (
+    <main class="narrow first">
+      <Heading title="Set up">Set up your node</Heading>
+      <p>You become the owner: you see every message, and you decide who takes part.</p>
+      <form onSubmit={submit}>
+        <Field
+          label="Your name"
+          autocomplete="username"
+          required
+          maxLength={80}
+          value={name}
+          change={setName}
+          fault={faults.name}
+          hasFocus
+        />
+        <Password isNew value={password} change={setPassword} fault={faults.password} />
+        {isUsed ? (
+          <div class="refusal" role="alert">
+            <p>The link was used, or it is older than 30 minutes. Make a new one on the host of the node:</p>
+            <p>
+              <code>{command}</code>
+            </p>
+          </div>
+        ) : (
+          Object.keys(faults).length === 0 && <Refusal error={error} />
+        )}
+        <button type="submit" disabled={isBusy}>
+          {isBusy ? 'Setting up…' : 'Set up'}
+        </button>
+      </form>
+    </main>
+  )
+}
+
+function NoLink() {
+  return (
+    <main class="narrow">
+      <Heading title="Set up">The set-up needs its link</Heading>
+      <p>
+        Open the whole link that <code>bridge server init</code> printed. This command on the host of the node
+        makes a new one:
+      </p>
+      <p>
+        <code>{command}</code>
+      </p>
+      <p>
+        <a href="/sign-in">Sign in instead</a>
+      </p>
+    </main>
+  )
+}

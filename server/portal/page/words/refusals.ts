@@ -1,0 +1,45 @@
+/** Failures in words for people, each with a way on. */
+import { BridgeError, isOutcomeUnknown, LocalError } from '../../../../sdk/browser.ts'
+
+export interface Refused {
+  readonly words: string
+  /** Command that helps on the host of the node. */
+  readonly command?: string | undefined
+  /** Finds the request in the log of the node. */
+  readonly requestId?: string | undefined
+}
+
+type Words = (refusal: BridgeError) => Omit<Refused, 'requestId'>
+
+const byCode: Readonly<Record<string, Words>> = {
+  not_found: () => ({ words: 'It does not exist, or it is not yours.' }),
+  not_permitted: () => ({ words: 'Only the owner may do this.' }),
+  name_taken: () => ({ words: 'The name is taken. Choose another.' }),
+  project_archived: () => ({ words: 'The project is archived. Activate it first.' }),
+  capacity_reached: () => ({ words: 'The inbox is full. The agent has to read its messages first.' }),
+  setup_done: () => ({ words: 'This node has its owner already. Sign in instead.' }),
+  owner_session_expired: () => ({ words: 'The sign-in has ended.' }),
+  reauth_required: () => ({ words: 'This needs your password. Nothing was changed.' }),
+  rate_limited: ({ retryAfterMs }) => ({
+    words: `Too many tries. Try again in ${Math.ceil((retryAfterMs ?? 1000) / 1000)} s.`,
+  }),
+  storage_full: () => ({ words: 'The disk of the node is full. Reading and acknowledging still work.' }),
+  internal: () => ({ words: 'A bug in the node. The request number finds it in the log.' }),
+}
+
+export function refusedBecause(error: unknown): Refused {
+  if (error instanceof BridgeError) {
+    const words = byCode[error.code]?.(error) ?? { words: error.reason }
+    return { ...words, requestId: error.requestId }
+  }
+  if (error instanceof LocalError && isOutcomeUnknown(error))
+    return { words: 'The node does not answer. Your text is kept: send it again, it takes effect once.' }
+  return { words: 'This page failed. Reload it.' }
+}
+
+/** Returns the problem of each field that the node refused, by the name of the field. */
+export function faultsOf(error: unknown): Readonly<Record<string, string>> {
+  if (!(error instanceof BridgeError) || !Array.isArray(error.details.faults)) return {}
+  const faults = error.details.faults as readonly { path: string; problem: string }[]
+  return Object.fromEntries(faults.map(({ path, problem }) => [path.replace(/^body\//, ''), problem]))
+}

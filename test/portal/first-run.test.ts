@@ -1,0 +1,99 @@
+/** From the link of a new node to two agents that listen and a question that the owner answers in place. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enroll, type TestAgent } from '../support/agent.ts'
+import { codeOf, ownerPassword } from '../support/owner.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+
+inChromium('the first run', () => {
+  let server: ServerProcess
+  let chromium: Chromium
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    ;[server, chromium] = await Promise.all([startServerProcess(), startChromium()])
+    visitor = await chromium.visitor(server.url)
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await server.close()
+  })
+
+  const heading = (name: string) => visitor.page.getByRole('heading', { level: 1, name }).waitFor()
+  const press = (key: string) => visitor.page.keyboard.press(key)
+  const type = (text: string) => visitor.page.keyboard.type(text)
+
+  test('goes from the link to the prompts by keyboard', async () => {
+    const { page, picture } = visitor
+    await page.goto(server.setupLink)
+    await heading('Set up your node')
+    expect(page.url()).toBe(`${server.url}/setup`)
+    await picture('set-up')
+    await page.getByLabel('Your name').waitFor()
+    await type('olu')
+    await press('Tab')
+    await type(ownerPassword)
+    await press('Enter')
+
+    await heading('Make your first project')
+    await picture('project')
+    await press('Enter')
+    await heading('Name two agents')
+    await picture('agents')
+    await press('Enter')
+    await heading('Give each agent its prompt')
+    await picture('prompts')
+    expect(await page.getByRole('textbox').count()).toBe(2)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('keeps session and code out of every place that outlives the screen', async () => {
+    const { page } = visitor
+    const code = codeOf(await page.getByRole('textbox').first().inputValue())
+    const kept = await page.evaluate<string>(
+      `JSON.stringify([document.cookie, location.href, document.title, history.state, {...localStorage}, {...sessionStorage}])`,
+    )
+    expect(kept).not.toContain(code)
+    expect(JSON.parse(kept)[0]).toBe('')
+  })
+
+  let ada: TestAgent
+  let ben: TestAgent
+
+  test('follows each agent until it listens', async () => {
+    const { page, picture } = visitor
+    const prompts = page.getByRole('textbox')
+    const [first, second] = [await prompts.nth(0).inputValue(), await prompts.nth(1).inputValue()]
+    ada = await enroll(server.url, codeOf(first), () => new Date())
+    await page.getByText(/^ Enrolled/).waitFor()
+    await ada.startSession()
+    await page.getByText(/Session started/).waitFor()
+    ben = await enroll(server.url, codeOf(second), () => new Date())
+    await ben.startSession()
+    const waits = [ada, ben].map((agent) => agent.call({ target: '/api/v1/inbox?wait_seconds=8' }))
+    await page.getByText('They listen: open the project').waitFor()
+    await picture('listening')
+    await page.getByText('They listen: open the project').click()
+    await heading('demo')
+    await picture('overview')
+    await Promise.all(waits)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('shows a question at once, and answers it in place', async () => {
+    const { page, picture } = visitor
+    const conversation_id = await ben.conversationWith(ben.id)
+    const question = {
+      conversation_id,
+      recipient_agent_id: ben.id,
+      type: 'question',
+      body: 'May I force-push?',
+    }
+    await ben.ok({ target: '/api/v1/messages', body: question })
+    await page.getByText('May I force-push?').waitFor()
+    await picture('question')
+    await page.getByLabel('Your answer').fill('No.')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await page.getByText('Nothing needs you.').waitFor()
+  })
+})
