@@ -71,6 +71,19 @@ test('one command gives two prompts, whose agents talk; the next finds all of it
   expect((await stop(third)).code).toBe(0)
 })
 
+test('three at the same time make one node, and each prints prompts', async () => {
+  const all = await Promise.all([1, 2, 3].map(() => up(['--port', '0'])))
+  const [first] = all.filter(({ made }) => !made.running)
+  expect(all.map(({ made }) => made.running).toSorted()).toEqual([false, true, true])
+  expect(new Set(all.map(({ made }) => made.url))).toEqual(new Set([first?.made.url]))
+  for (const { started, made } of all) {
+    expect(made.agents.map(({ prompt }) => prompt !== undefined)).toEqual([true, true])
+    if (started !== first?.started) expect((await started.ended).code).toBe(0)
+  }
+  expect((await home.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
+  if (first !== undefined) expect((await stop(first.started)).code).toBe(0)
+})
+
 test('without a terminal the owner gets no password, and a link of the host signs in', async () => {
   const { started, made } = await up(['--port', '0', '--name', 'olu'])
   await started.said(/the owner olu has no password; bridge server owner-link/)

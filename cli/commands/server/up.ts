@@ -19,6 +19,7 @@ import { openSecrets } from '../../terminal/secrets.ts'
 import { createInstallation } from './init.ts'
 import { addSettings, configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 import { runUntilEnd, startNode } from './start.ts'
+import { inTurn } from './up-turn.ts'
 
 export interface UpOptions extends PasswordOption {
   readonly name?: string
@@ -47,34 +48,49 @@ export async function addNodeOptions(to: Command): Promise<void> {
 export const up = (context: CliContext, options: UpOptions & SettingOptions): Promise<void> =>
   onHost(async (server) => {
     const config = configOf(server, context, options)
-    const { agents } = options
-    await createInstallation(server, context, config, options).catch(unless('AlreadyInitialisedError'))
-    const running = await startNode(server, config).catch(unless('DataFolderLockedError'))
-    const address = running ?? runningAt(server, config.data)
-    const prepare = async () => {
-      const proof = await proofOf(context, options, await linkOf(server, config))
-      const { owner } = await signedInAt(context, address.url, proof)
-      const invited = await invite(owner, { project: options.project, agents, signal: context.signal })
-      const wire = { url: address.url, data: config.data, running: running === undefined, ...invited }
-      context.output.result(wire, invitedText(invited))
-      return { owner, invited }
-    }
+    const { running, owner, invited } = await inTurn(context, () =>
+      prepared(server, context, config, options),
+    )
     if (running === undefined) {
-      await using _closed = (await prepare()).owner
-      context.output.note(`the node was already running at ${address.url}`)
+      await owner.close()
       return
     }
-    context.output.note(`the node runs at ${address.url}, with its data in ${config.data}`)
-    const prepared = await prepare().catch(async (error: unknown) => {
-      await running.stop()
-      throw error
-    })
     context.output.next('control-C stops the node; bridge up starts it again')
-    reportArrivals(context, prepared.owner, prepared.invited).catch(() => {
+    reportArrivals(context, owner, invited).catch(() => {
       // The node is stopping, or the sign-in has ended: nobody waits for these lines then.
     })
     await runUntilEnd(context, running, config)
   })
+
+/**
+ * Makes what is missing, starts the node unless it runs, and prints the prompts. If a step fails, the node that it
+ * started is stopped.
+ */
+async function prepared(
+  server: Server,
+  context: CliContext,
+  config: Config,
+  options: UpOptions & SettingOptions,
+) {
+  const { output, signal } = context
+  const { project, agents } = options
+  await createInstallation(server, context, config, options).catch(unless('AlreadyInitialisedError'))
+  const running = await startNode(server, config).catch(unless('DataFolderLockedError'))
+  const { url } = running ?? runningAt(server, config.data)
+  if (running !== undefined) output.note(`the node runs at ${url}, with its data in ${config.data}`)
+  try {
+    const proof = await proofOf(context, options, await linkOf(server, config))
+    const { owner } = await signedInAt(context, url, proof)
+    const invited = await invite(owner, { project, agents, signal })
+    const wire = { url, data: config.data, running: running === undefined, ...invited }
+    output.result(wire, invitedText(invited))
+    if (running === undefined) output.note(`the node was already running at ${url}`)
+    return { running, owner, invited }
+  } catch (error) {
+    await running?.stop()
+    throw error
+  }
+}
 
 /** Returns the address of the running node of the data folder. @throws DataFolderLockedError */
 function runningAt(server: Server, data: string) {
