@@ -73,8 +73,7 @@ async function tellSession(
   return outcome === 'told'
 }
 
-const read = ({ context }: HookParts, bridge: Bridge): Promise<Unread> =>
-  readUnread(bridge, context.clock, context.signal)
+const read = ({ context }: HookParts, bridge: Bridge): Promise<Unread> => readUnread(bridge, context)
 
 /** Number of claimed tasks. A credential without the scope for tasks has none. */
 async function claimedTasks({ context }: HookParts, bridge: Bridge): Promise<number> {

@@ -1,5 +1,6 @@
 /** Unacknowledged messages without their bodies, which no notice may contain. */
 import type { Bridge, Message } from '../../sdk/index.ts'
+import type { HookContext } from './context.ts'
 
 export interface UnreadMessage {
   readonly id: string
@@ -20,18 +21,32 @@ export interface Unread {
 
 const pageSize = 100
 const pagesMost = 10
+/** Time after which no further page is read: a page may have 1 MiB of bodies. */
+const patienceMs = 1000
 
-/** Reads the oldest 1,000 unacknowledged messages. Offers and acknowledges none. */
-export async function readUnread(bridge: Bridge, clock: () => Date, signal: AbortSignal): Promise<Unread> {
+/**
+ * Reads the oldest 1,000 unacknowledged messages, or fewer if the network is slow. Offers and acknowledges none.
+ *
+ * @throws only if the first page cannot be read
+ */
+export async function readUnread(
+  bridge: Bridge,
+  { clock, elapsedMs, signal }: Pick<HookContext, 'clock' | 'elapsedMs' | 'signal'>,
+): Promise<Unread> {
   const messages: UnreadMessage[] = []
-  for (let pages = 1; ; pages += 1) {
-    const page = await bridge.inbox.list({ after: messages.at(-1)?.id, limit: pageSize, signal })
+  const list = () => bridge.inbox.list({ after: messages.at(-1)?.id, limit: pageSize, signal })
+  const endMs = elapsedMs() + patienceMs
+  let page = await list()
+  messages.push(...page.messages.map(withoutBody))
+  for (let pages = 1; pages < pagesMost && page.has_more && elapsedMs() < endMs; pages += 1) {
+    const next = await list().catch(() => undefined)
+    if (next === undefined || next.messages.length === 0) break
+    page = next
     messages.push(...page.messages.map(withoutBody))
-    if (page.has_more && page.messages.length > 0 && pages < pagesMost) continue
-    const isComplete = !page.has_more
-    const total = isComplete ? messages.length : Math.max(page.waiting, messages.length)
-    return { messages, total, isComplete, at: clock().toISOString() }
   }
+  const isComplete = !page.has_more
+  const total = isComplete ? messages.length : Math.max(page.waiting, messages.length)
+  return { messages, total, isComplete, at: clock().toISOString() }
 }
 
 const withoutBody = ({ id, sender, type, created_at, expects_reply_by }: Message): UnreadMessage => ({

@@ -145,10 +145,10 @@ class Waiter {
    * Reads the inbox and wakes the session if a message is due. Returns the milliseconds until the next look.
    */
   async #look(bridge: Bridge): Promise<number | undefined | 'woke'> {
-    const { clock } = this.#context
+    const { clock, elapsedMs } = this.#context
     const { places } = this.#session
     try {
-      const unread = await readUnread(bridge, clock, this.#signal)
+      const unread = await readUnread(bridge, { clock, elapsedMs, signal: this.#signal })
       const holder = readHolder(places)
       if (unread.total === 0 || holder === undefined) {
         removeFile(places.mail)

@@ -8,7 +8,7 @@ import { appendLog, readLog } from '../../../cli/hooks/hook-log.ts'
 import { homeLog, placesOf } from '../../../cli/hooks/places.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { Desk } from '../../support/desk.ts'
-import { type Answer, refuse, startNode } from '../../support/fake-node.ts'
+import { type Answer, answerJson, refuse, startNode } from '../../support/fake-node.ts'
 import { enrolled } from '../../support/profiles.ts'
 import { TestHome } from '../../support/test-home.ts'
 import { HookFrame } from './frame.ts'
@@ -17,6 +17,7 @@ let bridge: TestBridge
 let desk: Desk
 let frame: HookFrame
 let record: object
+let mail: object
 
 const nothing = { exit: 0, stdout: '', stderr: '' }
 const profilePath = () => desk.path('cleo', 'profile.json')
@@ -27,6 +28,8 @@ beforeAll(async () => {
   const { id } = await enrolled(bridge, desk, 'cleo')
   await desk.run(['inbox', '--profile', 'cleo'])
   await bridge.owner.message(bridge.project.id, id, 'mail that a working hook would tell of')
+  const { messages } = await desk.json<{ messages: object[] }>(['inbox', '--profile', 'cleo'])
+  mail = messages[0] ?? {}
   record = JSON.parse(readFileSync(profilePath(), 'utf8'))
   frame = new HookFrame(desk.home, 'cleo', { sessionId: 's1' })
 })
@@ -126,6 +129,50 @@ test.each([
   const ended = await TestHome.at(desk.folder).run(args, { stdin, environment })
   expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
   expect(frame.log).toMatchObject([{ outcome, failed: true }])
+})
+
+/** Answers like a node with 10,000 unacknowledged messages of 64 KiB, so that a page has 16. */
+const fullInbox =
+  (pageRead: (pages: number) => boolean): Answer =>
+  ({ url }, nth, response) => {
+    if (!url.startsWith('/api/v1/inbox')) return refuse(response, 404, 'not_found')
+    if (!pageRead(nth)) return
+    const messages = Array.from({ length: 16 }, (_, n) => ({
+      ...mail,
+      id: `01980000-0000-7000-8000-${String(nth * 100 + n).padStart(12, '0')}`,
+    }))
+    answerJson(response, 200, { messages, waiting: 10_000, has_more: true, next_after: null })
+  }
+
+test.each([
+  ['a node that stops answering', () => 0, 2],
+  ['a slow network', (reads: number) => reads * 450, 3],
+])('a full inbox behind %s: the notice counts what was read', async (_what, elapsedMs, pages) => {
+  const given = new AbortController()
+  let reads = 0
+  await fake(
+    fullInbox((nth) => {
+      reads = nth
+      // The deadline passes while the third page is on its way.
+      if (elapsedMs(1) === 0 && nth === 3) given.abort(new Error('deadline'))
+      return !given.signal.aborted
+    }),
+  )
+  const own = new HookFrame(desk.home, 'cleo', { sessionId: `full-${pages}` })
+  await frame.run('claude', 'SessionEnd')
+  const { stdout } = await own.run(
+    'claude',
+    'UserPromptSubmit',
+    {},
+    {
+      signal: given.signal,
+      elapsedMs: () => elapsedMs(reads),
+    },
+  )
+  await own.run('claude', 'SessionEnd')
+  expect(stdout).toContain(
+    `10000 unacknowledged messages, of the oldest ${16 * pages}: owner ${16 * pages}. As of`,
+  )
 })
 
 test('no line of the log holds text of the input', async () => {

@@ -22,6 +22,7 @@ export interface HookOptions {
   /** The whole standard input, in place of the fields. */
   readonly stdin?: string
   readonly out?: (text: string) => void
+  readonly elapsedMs?: () => number
 }
 
 /** One harness session on a machine with profiles. */
@@ -108,7 +109,7 @@ export class HookFrame {
       process: { pid: process.pid, parent: this.parent },
       program: '/opt/agent-bridge/dist/bridge.cjs',
       signal: options.signal ?? AbortSignal.timeout(60_000),
-      elapsedMs: () => 0,
+      elapsedMs: options.elapsedMs ?? (() => 0),
       input: async () => stdin,
       out: (text) => {
         options.out?.(text)
