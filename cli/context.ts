@@ -85,12 +85,15 @@ export interface CliContext {
   typed(text: string): string
   /** The words, options and arguments of the running command. */
   readonly takes: Takes
+  /** Uses the profile that the input of a command names, unless the user chose one. */
+  preferProfile(name: string): void
   configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
 }
 
 export function createContext(surroundings: Surroundings): CliContext {
   const { streams, environment, clock, random, homeDirectory, interruption, program } = surroundings
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
+  let isProfileChosen = Boolean(environment.BRIDGE_PROFILE)
   let onlyPrints = false
   let takes = nothingTyped
   const endWithReader = () => {
@@ -149,12 +152,18 @@ export function createContext(surroundings: Surroundings): CliContext {
     get takes() {
       return takes
     },
+    preferProfile: (name) => {
+      if (!isProfileChosen) settings.profile = name
+    },
     configure: (options, command) => {
       onlyPrints = command?.onlyPrints === true
       if (command !== undefined) takes = command.takes
       endWithReader()
       settings.json = options.json === true
-      if (options.profile !== undefined) settings.profile = options.profile
+      if (options.profile !== undefined) {
+        settings.profile = options.profile
+        isProfileChosen = true
+      }
       if (options.data !== undefined) settings.data = resolve(options.data)
     },
   }

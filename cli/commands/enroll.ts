@@ -18,15 +18,15 @@ import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { addressHint } from '../failures/hints.ts'
-import { readAuthority } from '../profile/authority.ts'
+import { certificatesIn, readAuthority } from '../profile/authority.ts'
 import { deviceOf } from '../profile/device.ts'
-import { enrollmentCodeIn } from '../profile/enrollment-code.ts'
+import { enrollmentCodeIn, hasCode, promptTermsIn } from '../profile/enrollment-code.ts'
 import { observedFetch, type PendingKey, pendingKey } from '../profile/pending-key.ts'
 import { profilePaths, readProfile, tidyProfile, writeProfile } from '../profile/profile.ts'
 import { requireSameAgent, requireSameNode } from '../profile/re-enrolment.ts'
 
 export interface EnrollOptions {
-  readonly url: string
+  readonly url?: string
   readonly device?: true
   readonly replace?: true
   readonly allowPlainHttp?: true
@@ -36,9 +36,9 @@ export interface EnrollOptions {
 export function enrollCommand(context: CliContext, run = enroll): Command {
   return command('enroll', 'bridge enroll --url https://bridge.example < code.txt')
     .description(
-      'Become an agent: claim an enrolment code, read from standard input, with a key pair created here.',
+      "Become an agent: claim an enrolment code with a key pair created here. Standard input is the code or the owner's whole prompt.",
     )
-    .requiredOption('--url <url>', 'the address of the node')
+    .option('--url <url>', 'the address of the node (default: that of the pasted prompt)')
     .option('--device', 'bind the identity to this machine, if the owner requires it')
     .option('--replace', 'discard the identity of another agent in this profile')
     .option('--ca <file>', 'trust this certificate authority at the node; the profile keeps it')
@@ -46,14 +46,18 @@ export function enrollCommand(context: CliContext, run = enroll): Command {
     .action((options: EnrollOptions) => run(context, options))
 }
 
-export async function enroll(context: CliContext, options: EnrollOptions): Promise<void> {
-  const given = options.ca === undefined ? undefined : await readAuthority(options.ca)
-  const address = await whereOf(context, options)
-  const code = enrollmentCodeIn(await pasted(context))
+export async function enroll(context: CliContext, given: EnrollOptions): Promise<void> {
+  const authority = given.ca === undefined ? undefined : await readAuthority(given.ca)
+  if (given.url !== undefined) await whereOf(context, given.url, given)
+  const text = await pasted(context)
+  const code = enrollmentCodeIn(text)
+  const { url, ...options } = given.url === undefined ? { ...termsOf(context, text), ...given } : given
+  const address = await whereOf(context, url ?? '', options)
   const code_sha256 = createHash('sha256').update(code).digest('hex')
   const paths = profilePaths(context.home, context.settings.profile)
   const stored = await earlier(paths, options)
-  const ca = given ?? (stored?.base_url === address.base_url ? stored.ca : undefined)
+  const kept = stored?.base_url === address.base_url ? stored.ca : undefined
+  const ca = authority ?? (given.url === undefined ? await certificatesIn(text) : undefined) ?? kept
   const where = { ...address, ...(ca !== undefined && { ca }) }
   if (stored?.code_sha256 === code_sha256) {
     context.output.note('this code has already created this profile')
@@ -84,13 +88,30 @@ interface Where {
   readonly ca?: string | undefined
 }
 
-/** Checks the address before a code is read. @throws LocalError */
-async function whereOf(context: CliContext, options: EnrollOptions): Promise<Where> {
+/** Checks the address. If it is an option, this happens before a code is read. @throws LocalError */
+async function whereOf(
+  context: CliContext,
+  url: string,
+  options: Omit<EnrollOptions, 'url'>,
+): Promise<Where> {
   const { parseBaseUrl } = await import('../../sdk/program.ts')
   const allowPlainHttp = options.allowPlainHttp === true
-  context.address = options.url
-  const { origin, prefix } = parseBaseUrl(options.url, { allowPlainHttp })
+  context.address = url
+  const { origin, prefix } = parseBaseUrl(url, { allowPlainHttp })
   return { base_url: `${origin}${prefix}`, allow_plain_http: allowPlainHttp }
+}
+
+/** Takes the options from the enrol command of the pasted prompt. @throws CommandError if it has none */
+function termsOf(context: CliContext, text: string): EnrollOptions {
+  const terms = promptTermsIn(text)
+  if (terms === undefined) {
+    throw new CommandError('usage', 'no address of a node: standard input has only the code', {
+      hint: 'paste the whole prompt, or give the address with --url',
+    })
+  }
+  const { profile, ...options } = terms
+  context.preferProfile(profile)
+  return options
 }
 
 interface Claim {
@@ -133,7 +154,7 @@ function worded(cause: BridgeError, baseUrl: string): Error {
 }
 
 const pasted = ({ io }: CliContext): Promise<string> =>
-  io.isTerminal.stdin ? io.readSecret('enrolment code: ') : io.readAll()
+  io.isTerminal.stdin ? io.readPasted('enrolment code, or the whole prompt: ', hasCode) : io.readAll()
 
 /** Reads the stored profile. With `--replace`, an unreadable one is treated as absent. */
 async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<ProfileRecord | undefined> {

@@ -9,15 +9,20 @@ export async function readAuthority(path: string): Promise<string> {
       cause,
     })
   })
-  const pems = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  const { X509Certificate } = await import('node:crypto')
-  try {
-    const found = pems.map((pem) => new X509Certificate(pem).toString())
-    if (found.length > 0) return found.join('')
-  } catch {
-    // Reported below.
-  }
+  const found = await certificatesIn(text)
+  if (found !== undefined) return found
   throw new CommandError('usage', `--ca ${path} holds no certificate in PEM`, {
     hint: 'the prompt of the owner has the certificate of the node, if it needs one',
   })
+}
+
+/** Returns the certificates of a text in PEM. Undefined if it has none, or one that cannot be read. */
+export async function certificatesIn(text: string): Promise<string | undefined> {
+  const pems = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const { X509Certificate } = await import('node:crypto')
+  try {
+    return pems.length === 0 ? undefined : pems.map((pem) => new X509Certificate(pem).toString()).join('')
+  } catch {
+    return undefined
+  }
 }

@@ -29,3 +29,30 @@ export function enrollmentCodeIn(text: string): string {
     hint: 'the code is the single line between the CODE marks of the prompt; the whole prompt will do too',
   })
 }
+
+/** Returns whether pasted text is complete: it has a code, or it is a single line. */
+export const hasCode = (text: string): boolean =>
+  text.search(marked) >= 0 || text.trim().split('\n').length === 1
+
+/** The options that the prompt's own command has. */
+export interface PromptTerms {
+  readonly url: string
+  readonly profile: string
+  readonly device?: true
+  readonly allowPlainHttp?: true
+}
+
+const command = /\benroll --url (\S+) --profile ([\w.-]+)((?: --[a-z-]+)*)/g
+
+/** Returns the options of the enrol command in the pasted prompt. Undefined if there is none, or several. */
+export function promptTermsIn(text: string): PromptTerms | undefined {
+  const found = [...text.matchAll(command)]
+  const [, url = '', profile = '', flags = ''] = found[0] ?? []
+  if (found.length !== 1) return undefined
+  return {
+    url,
+    profile,
+    ...(flags.includes(' --device') && { device: true }),
+    ...(flags.includes(' --allow-plain-http') && { allowPlainHttp: true }),
+  }
+}

@@ -47,6 +47,11 @@ export interface Io {
   readAll(maxBytes?: number): Promise<string>
   /** The first line of standard input, without its line end. A terminal shows `prompt` and echoes nothing. */
   readSecret(prompt: string): Promise<string>
+  /**
+   * Text pasted on the terminal, of any number of lines, without echo. It ends with the line end after which
+   * `isWhole` holds and nothing more arrives for 300 ms, or with control-D.
+   */
+  readPasted(prompt: string, isWhole: (text: string) => boolean): Promise<string>
 }
 
 /** Larger than any request body may be. */
@@ -121,6 +126,7 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
       streams.stdin.isTTY === true
         ? readUnechoed(streams.stdin, streams.stderr, prompt)
         : readLine(streams.stdin),
+    readPasted: (prompt, isWhole) => readPaste(streams.stdin, streams.stderr, { prompt, isWhole }),
   }
   return io
 }
@@ -144,6 +150,45 @@ async function readText(stdin: Readable, maxBytes: number): Promise<string> {
 async function readLine(stdin: Readable): Promise<string> {
   const text = await readText(stdin, defaultMaxBytes)
   return text.split(/\r?\n/, 1)[0] ?? ''
+}
+
+const quietMs = 300
+
+interface Paste {
+  readonly prompt: string
+  readonly isWhole: (text: string) => boolean
+}
+
+/** Reads pasted lines in raw mode; see {@link Io.readPasted}. */
+function readPaste(stdin: Streams['stdin'], stderr: Writable, { prompt, isWhole }: Paste): Promise<string> {
+  stdin.setRawMode?.(true)
+  stderr.write(prompt)
+  stdin.resume()
+  return new Promise((resolve, reject) => {
+    let text = ''
+    let timer: NodeJS.Timeout | undefined
+    const end = (settle: () => void) => {
+      clearTimeout(timer)
+      stdin.off('data', onData)
+      stdin.setRawMode?.(false)
+      stdin.pause()
+      stderr.write('\n')
+      settle()
+    }
+    const endIfWhole = () => {
+      if (text.includes('\n') && isWhole(text)) end(() => resolve(text))
+    }
+    const onData = (chunk: Buffer | string) => {
+      clearTimeout(timer)
+      for (const key of String(chunk)) {
+        if (key === '\u0003') return end(() => reject(new CommandError('interrupted', 'interrupted')))
+        if (key === '\u0004') return end(() => resolve(text))
+        text = key === '\u007f' || key === '\b' ? text.slice(0, -1) : text + (key === '\r' ? '\n' : key)
+      }
+      timer = setTimeout(endIfWhole, quietMs)
+    }
+    stdin.on('data', onData)
+  })
 }
 
 /** Reads a line in raw mode: the terminal echoes nothing and delivers each key as it is typed. */

@@ -54,8 +54,8 @@ describe('before anything is set up', () => {
     [
       ['enroll'],
       2,
-      "required option '--url <url>' not specified",
-      "the owner's prompt has the whole command",
+      'no enrolment code on standard input',
+      'the whole prompt will do too',
     ],
     [['admin', 'setup'], 2, "required option '--name <name>' not specified", 'bridge admin setup --help'],
     [

@@ -149,13 +149,24 @@ test('text of a peer or a node is only ever shown as text on its own line', asyn
 
 const code = 'a-code-that-nobody-issued-0123'
 
+test('a prompt pasted on a terminal is read to its end, without echo, and names the node and the profile', async () => {
+  const terminal = inTerminal('bridge enroll', home)
+  await terminal.shows('enrolment code, or the whole prompt: ')
+  const lines = ['You are the agent.', '', `agent-bridge enroll --url ${node.url} --profile new <<'CODE'`]
+  terminal.type(`${lines.join('\r')}\r`)
+  terminal.type(`enroll_${code}\rCODE\r\r3. echo this line is not for a shell\r`)
+  expect(await terminal.ended).toBe(3)
+  expect(terminal.sent()).toMatch(/^enrolment code, or the whole prompt: \r\nbridge: no\./)
+  for (const secret of [code, 'not for a shell']) expect(terminal.sent()).not.toContain(secret)
+})
+
 test('a secret is prompted for on a terminal without echo, and without a terminal there is no prompt', async () => {
   const enroll = `enroll --url ${node.url} --profile new`
   const terminal = inTerminal(`bridge ${enroll}`, home)
-  await terminal.shows('enrolment code: ')
+  await terminal.shows('enrolment code, or the whole prompt: ')
   terminal.type(`${code}\r`)
   expect(await terminal.ended).toBe(3)
-  expect(terminal.sent()).toMatch(/^enrolment code: \r\nbridge: no\./)
+  expect(terminal.sent()).toMatch(/^enrolment code, or the whole prompt: \r\nbridge: no\./)
   expect(terminal.sent()).not.toContain(code)
 
   const processes = TestHome.at(home)
