@@ -130,7 +130,7 @@ const launcher: BuildOptions = {
   entryPoints: ['cli/launch.ts'],
   format: 'iife',
   target: 'node14',
-  minifyWhitespace: true,
+  minify: true,
   banner: { js: '#!/usr/bin/env node' },
 }
 
