@@ -19,7 +19,7 @@ export const synonyms: Readonly<Record<string, readonly string[] | string>> = {
   shutdown: 'control-C or SIGTERM ends bridge server start',
   down: 'control-C or SIGTERM ends bridge server start',
   'server stop': 'control-C or SIGTERM ends bridge server start',
-  'server up': ['server start'],
+  'server up': ['up', 'server start'],
   'server run': ['server start'],
   health: ['server status', 'doctor'],
   ping: ['server status', 'doctor'],
