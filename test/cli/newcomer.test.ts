@@ -51,12 +51,7 @@ describe('before anything is set up', () => {
       'no identity in the profile default',
       '--profile can choose one of cleo; bridge enroll --url URL creates one, with a code from the owner',
     ],
-    [
-      ['enroll'],
-      2,
-      'no enrolment code on standard input',
-      'the whole prompt will do too',
-    ],
+    [['enroll'], 2, 'no enrolment code on standard input', 'the whole prompt will do too'],
     [['admin', 'setup'], 2, "required option '--name <name>' not specified", 'bridge admin setup --help'],
     [
       ['server', 'start', '--data', '/nowhere/at/all'],
