@@ -14,8 +14,10 @@ import type { NodeDatabase } from './database/database.ts'
 import { createOffers } from './delivery/in-flight.ts'
 import { createOfferLog } from './delivery/offer-log.ts'
 import { markOffered } from './delivery/offered.ts'
+import { createOwnerViews } from './delivery/owner-views.ts'
 import { createOwnerWaits } from './delivery/owner-waits.ts'
 import { createPresence } from './delivery/presence.ts'
+import { createPresenceChanges } from './delivery/presence-changes.ts'
 import { createReceipts } from './delivery/receipts.ts'
 import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
@@ -94,6 +96,7 @@ export type Context = Readonly<ReturnType<typeof createContext>>
 export function createContext(parts: ContextParts) {
   const { config, store, clock, monotonicMs, random, stopping } = parts
   const hostHistories = createHostHistories()
+  const presenceChanges = createPresenceChanges()
   return {
     serverId: store.serverId,
     config,
@@ -143,10 +146,12 @@ export function createContext(parts: ContextParts) {
     wakeups: createWakeups(),
     receipts: createReceipts(),
     streams: createStreams(monotonicMs),
-    presence: createPresence(store.steady, config.maxWaits),
+    presence: createPresence(store.steady, config.maxWaits, presenceChanges),
+    presenceChanges,
     offers: createOffers(),
     offerLog: createOfferLog(store.writer.write, markOffered),
     ownerWaits: createOwnerWaits(),
+    ownerViews: createOwnerViews(),
 
     packages: createPackages({
       data: config.data,

@@ -27,6 +27,8 @@ function observed(
   return presence.connection('agent', now, session && { ...activeSession, ...session })
 }
 
+const waiting = { agent_id: 'agent', project_id: 'project', session: { id: 'session' } }
+
 export function connectionTable(): string {
   const contact = (presence: ReturnType<typeof createPresence>, at: Date) => {
     presence.touch('agent', 'session', at)
@@ -36,12 +38,12 @@ export function connectionTable(): string {
     ['nothing since it was created', observed(0, () => {})],
     [`contact ${connectedSeconds - 1} seconds ago`, observed(connectedSeconds - 1, contact)],
     [`contact ${connectedSeconds} seconds ago`, observed(connectedSeconds, contact)],
-    ['a wait is open', observed(0, (presence) => void presence.openWait('agent', 'session', 'long_poll'))],
+    ['a wait is open', observed(0, (presence) => void presence.openWait(waiting, 'long_poll'))],
     ...[listeningGraceSeconds - 1, listeningGraceSeconds].map((seconds): [string, Connection] => [
       `contact, and a wait that ended ${seconds} seconds ago`,
       observed(seconds, (presence, at) => {
         contact(presence, at)
-        presence.openWait('agent', 'session', 'long_poll')()
+        presence.openWait(waiting, 'long_poll')()
       }),
     ]),
     ...[30, 90, 91].map((seconds): [string, Connection] => [

@@ -15,7 +15,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { findRecord, listRecords, toRecord } from './queries.ts'
-import { openCommitWait } from './waiting.ts'
+import { openViewWait } from './waiting.ts'
 
 export function listAudit(
   context: Context,
@@ -71,8 +71,8 @@ function readEvents(
 }
 
 /**
- * Returns the records after a cursor. If there are none, waits for the next one. Access is checked again at
- * every read, and every commit causes a read.
+ * Returns the records after a cursor. If there are none, waits for the next one, or for a change of presence,
+ * which ends the wait with an empty page. Access is checked again at every read, and every commit causes a read.
  */
 export async function waitForEvents(
   context: Context,
@@ -83,18 +83,26 @@ export async function waitForEvents(
 ): Promise<EventList> {
   const { wait_seconds: seconds = 0 } = query
   if (seconds === 0) return readEvents(context, caller, projectId, query)
+  const { session_id: sessionId } = caller
   // Subscribes before the first read, so that a commit during that read is noticed.
-  const commitWait = openCommitWait(context, seconds * 1000, disconnected)
+  const viewWait = openViewWait(context, { sessionId, projectId }, seconds * 1000, disconnected)
   let closeWait: (() => void) | undefined
   try {
     let page = await readEvents(context, caller, projectId, query)
     if (page.events.length > 0) return page
-    closeWait = context.ownerWaits.open(caller.session_id)
-    while (page.events.length === 0 && (await commitWait.next()))
+    closeWait = context.ownerWaits.open(sessionId)
+    for (;;) {
+      const cause = await viewWait.next()
+      if (cause === 'ended') return page
       page = await readEvents(context, caller, projectId, query)
-    return page
+      if (page.events.length > 0) return page
+      if (cause === 'presence') {
+        viewWait.told()
+        return page
+      }
+    }
   } finally {
-    commitWait.close()
+    viewWait.close()
     closeWait?.()
   }
 }

@@ -16,6 +16,7 @@ import type { Connection } from '../../sdk/contract/presence.ts'
 import { ApiError } from '../api-error.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import { retryAfterMs } from '../retry-after.ts'
+import { createPresenceChanges, type WaitLevel } from './presence-changes.ts'
 
 interface Observed {
   lastContact: Date | undefined
@@ -45,6 +46,13 @@ export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks' | 'inb
 /** Waits that offer no messages. */
 const withoutMessages: ReadonlySet<Transport> = new Set<Transport>(['tasks', 'inbox_list'])
 
+/** An admitted agent, as far as a wait needs it. */
+interface Waiting {
+  readonly agent_id: string
+  readonly project_id: string
+  readonly session: { readonly id: string }
+}
+
 export interface Presence {
   /**
    * Records authorized contact of an agent. Returns true if the stored time of its session should be renewed.
@@ -58,7 +66,7 @@ export interface Presence {
    *
    * @throws wait_limit, capacity_reached
    */
-  openWait(agentId: string, sessionId: string, transport: Transport): () => void
+  openWait(agent: Waiting, transport: Transport): () => void
   /** Records the start of an upload or download; the returned function records its end. */
   openMove(agentId: string, sessionId: string): () => void
   /** Whether a wait, upload or download is open. */
@@ -73,6 +81,11 @@ export interface Presence {
   lastContact(agentId: string): Date | undefined
   /** Returns the agent's connection. `stored` is its newest session as stored. */
   connection(agentId: string, now: Date, stored: StoredContact | undefined): Connection
+  /**
+   * Returns when the agent's schedule becomes overdue, or became it, in steady time. Undefined if it has no
+   * schedule or waits.
+   */
+  overdueFrom(agentId: string, stored: StoredContact): Date | undefined
   /** Records contact of a person at the owner's API. */
   touchPerson(userId: string, role: 'owner' | 'administrator', now: Date): void
   /**
@@ -97,7 +110,11 @@ const renewalMs = 10_000
  */
 const renewedWithinMs = 60_000
 
-export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsPerNode: number): Presence {
+export function createPresence(
+  steady: Pick<SteadyClock, 'now' | 'wall'>,
+  waitsPerNode: number,
+  changes = createPresenceChanges(),
+): Presence {
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, Held>()
   const sessionLists = new Map<string, Held>()
@@ -114,8 +131,9 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     return fresh
   }
 
-  const closeWait = (agentId: string, sessionId: string, transport: Transport) => {
-    const agent = observe(agentId)
+  const closeWait = (waiting: Waiting, transport: Transport) => {
+    const sessionId = waiting.session.id
+    const agent = observe(waiting.agent_id)
     waitsByTransport[transport] -= 1
     agent.waits -= 1
     if (!withoutMessages.has(transport)) {
@@ -125,6 +143,7 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     openWaits -= 1
     release(sessionWaits, sessionId)
     if (transport === 'inbox_list') release(sessionLists, sessionId)
+    changes.waits(waiting, levelOf(agent))
   }
 
   const connection = (
@@ -158,7 +177,9 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
     seen(agentId, now) {
       observe(agentId).lastContact = now
     },
-    openWait(agentId, sessionId, transport) {
+    openWait(waiting, transport) {
+      const { agent_id: agentId } = waiting
+      const sessionId = waiting.session.id
       const isList = transport === 'inbox_list'
       requireSlot(sessionWaits, sessionId, limits.waitsPerSession)
       if (isList) requireSlot(sessionLists, sessionId, limits.listsPerSession)
@@ -175,11 +196,12 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       agent.waits += 1
       if (!withoutMessages.has(transport)) agent.listens += 1
       openWaits += 1
+      changes.waits(waiting, levelOf(agent))
       let open = true
       return () => {
         if (!open) return
         open = false
-        closeWait(agentId, sessionId, transport)
+        closeWait(waiting, transport)
       }
     },
     openMove(agentId, sessionId) {
@@ -211,6 +233,14 @@ export function createPresence(steady: Pick<SteadyClock, 'now' | 'wall'>, waitsP
       return connection(observedOwner(last), undefined, now)
     },
     lastContact: (agentId) => agents.get(agentId)?.lastContact,
+    overdueFrom(agentId, stored) {
+      const agent = agents.get(agentId)
+      const last = agent?.lastContact?.toISOString() ?? stored.last_contact_at
+      if ((agent?.listens ?? 0) > 0 || stored.contact_mode !== 'short_poll' || last === null) return undefined
+      if (stored.session_state !== 'active') return undefined
+      const due = dueAfter(last, stored.contact_interval_seconds ?? 0)
+      return new Date(due.at.getTime() + due.graceMs)
+    },
     connection: (agentId, now, stored) => connection(agents.get(agentId), stored, now),
   }
 }
@@ -238,6 +268,8 @@ function release(all: Map<string, Held>, sessionId: string): void {
   session.held -= 1
   if (session.held === 0) all.delete(sessionId)
 }
+
+const levelOf = ({ waits, listens }: Observed): WaitLevel => (listens > 0 ? 2 : waits > 0 ? 1 : 0)
 
 const isOccupied = (agent: Observed | undefined): boolean =>
   agent !== undefined && (agent.waits > 0 || agent.moves > 0)
@@ -313,9 +345,13 @@ function expected(
   if (stored.contact_mode === 'checkpoint') {
     return { kind: 'after_current_work_step', expected_at: null, overdue: false }
   }
-  const interval = stored.contact_interval_seconds ?? 0
-  const at = new Date(Date.parse(last) + interval * 1000)
-  const grace = Math.max(limits.overdueSeconds, interval / 10)
-  const overdue = now.getTime() - at.getTime() > grace * 1000
+  const { at, graceMs } = dueAfter(last, stored.contact_interval_seconds ?? 0)
+  const overdue = now.getTime() - at.getTime() > graceMs
   return { kind: 'scheduled', expected_at: at.toISOString(), overdue }
 }
+
+/** When the next contact is due, and how late it may be. */
+const dueAfter = (last: string, intervalSeconds: number) => ({
+  at: new Date(Date.parse(last) + intervalSeconds * 1000),
+  graceMs: Math.max(limits.overdueSeconds, intervalSeconds / 10) * 1000,
+})

@@ -53,7 +53,7 @@ async function waitFor(context: Context, wait: Wait): Promise<InboxRead> {
   try {
     let read = await readCurrent(context, wait, noticeWait)
     if (read.page.messages.length > 0) return read
-    closeWait = context.presence.openWait(read.agent.agent_id, read.agent.session.id, 'long_poll')
+    closeWait = context.presence.openWait(read.agent, 'long_poll')
     const deadline = context.monotonicMs() + wait.seconds * 1000
     while (read.page.messages.length === 0 && !noticeWait.hasEnded()) {
       const left = deadline - context.monotonicMs()

@@ -87,8 +87,9 @@ export class InboxStream implements Ticking {
       outlet(sessionId: string): Outlet
     },
   ): Promise<InboxStream> {
-    const { agent_id, session } = await readAs(context, caller, async (_db, admitted) => admitted)
-    const closeWait = context.presence.openWait(agent_id, session.id, stream.transport)
+    const agent = await readAs(context, caller, async (_db, admitted) => admitted)
+    const { agent_id, session } = agent
+    const closeWait = context.presence.openWait(agent, stream.transport)
     try {
       const opened = new InboxStream(context, caller, stream.outlet(session.id), stream.seconds)
       opened.#cleanups.push(

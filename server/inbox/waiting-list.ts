@@ -32,7 +32,7 @@ export async function waitingList(
   try {
     const { page, agent } = await listInbox(context, caller, range)
     if (page.messages.length > 0) return page
-    closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'inbox_list')
+    closeWait = context.presence.openWait(agent, 'inbox_list')
     await noticeWait.next(seconds * 1000)
     return (await listInbox(context, caller, range)).page
   } finally {

@@ -27,6 +27,8 @@ export function getSnapshot(
   return readAsOwner(context, caller, async (db, now) => {
     const project = await getProject(db, caller, projectId)
     const steadyNow = context.steady.now()
+    const version = context.presenceChanges.version(project.id)
+    context.ownerViews.saw(caller.session_id, project.id, { version, at: steadyNow })
     const observed_at = context.steady.wall(steadyNow.toISOString())
     const rows = await store.agentsQuery(db, project.id, limits.snapshotAgents + 1, observed_at).execute()
     const agents = rows.slice(0, limits.snapshotAgents).map((row) => toAgent(context, row, steadyNow))

@@ -56,7 +56,7 @@ async function waitForTasks(
   request: FastifyRequest,
   agent: Admitted,
 ): Promise<TaskList> {
-  const closeWait = context.presence.openWait(agent.agent_id, agent.session.id, 'tasks')
+  const closeWait = context.presence.openWait(agent, 'tasks')
   const noticeWait = openNoticeWait(context, agent.agent_id, request)
   const deadline = context.monotonicMs() + (query.wait_seconds ?? 0) * 1000
   try {

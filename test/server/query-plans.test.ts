@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { overdueSince } from '../../server/audit-reading/overdue.ts'
 import { createReader } from '../../server/database/reader.ts'
 import { listUnremoved, reservedBytes, reservedBytesOf } from '../../server/transfers/store.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -79,6 +80,17 @@ test.each(Object.entries(requests))('the statements for %s follow an index', asy
   const explained = explain(bridge.data, await statementsOf(request))
   expect(growing(explained)).toEqual([])
   expect(indexesOf(explained)).toContain(index)
+})
+
+test('the next overdue schedule of a project is found by an index', async () => {
+  const reader = createReader({ path: join(bridge.data, 'bridge.db') })
+  onTestFinished(() => reader.close())
+  const [now, presence] = [new Date(), { overdueFrom: () => undefined }]
+  const find = () =>
+    reader.read((db) => overdueSince({ presence, steady: { now: () => now } }, db, bridge.project.id, now))
+  const explained = explain(bridge.data, await statementsOf(find))
+  expect(growing(explained).filter(({ steps }) => !steps.includes('SCAN shown'))).toEqual([])
+  expect(indexesOf(explained)).toContain('agents_by_project')
 })
 
 test('remaining package files are found by an index of the remaining ones, not of all transfers', async () => {

@@ -115,7 +115,8 @@ export const audit = {
     method: 'GET',
     path: '/api/admin/projects/{id}/events',
     caller: 'owner',
-    summary: 'Wait for audit records after `after`, oldest first. Without `after`, read the latest records.',
+    summary:
+      'Wait for audit records after `after`, oldest first, or for a change of presence, which gives an empty page. Without `after`, read the latest records.',
     params: IdParams,
     query: EventsQuery,
     response: EventList,

@@ -68,7 +68,7 @@ export class OwnerAudit {
 
   /**
    * Reads the records after a cursor, and waits for the first if there are none. Without a cursor, reads the
-   * latest records.
+   * latest records. The wait also ends, with an empty page, when the presence of an agent changes.
    *
    * @throws not_found; wait_limit if one sign-in has too many waits open.
    */

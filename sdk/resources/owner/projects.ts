@@ -62,8 +62,8 @@ export class OwnerProjects {
   }
 
   /**
-   * Yields snapshots of a project: after every audit record, and at least every 5 seconds, since a changed
-   * connection state makes no record. If the node is unreachable, it retries.
+   * Yields snapshots of a project: after every audit record, after every change of presence, and at least every
+   * 5 seconds. If the node is unreachable, it retries.
    *
    * @throws not_found, wait_limit, and aborted.
    */

@@ -12,7 +12,9 @@ import { contract } from '../../../sdk/contract/index.ts'
 import type { Context } from '../../../server/context.ts'
 import { Statements, UnitConnection } from '../../../server/database/connection.ts'
 import { unitDb } from '../../../server/database/dialect.ts'
+import { createOwnerViews } from '../../../server/delivery/owner-views.ts'
 import { createPresence } from '../../../server/delivery/presence.ts'
+import { createPresenceChanges } from '../../../server/delivery/presence-changes.ts'
 import type { OwnerCaller } from '../../../server/identity/callers.ts'
 import { getSnapshot } from '../../../server/snapshots/actions.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -50,6 +52,8 @@ async function statementsOf(projectId: string): Promise<string[]> {
     clock: () => new Date(),
     steady,
     presence: createPresence(steady, 1),
+    presenceChanges: createPresenceChanges(),
+    ownerViews: createOwnerViews(),
     read: (unit: (of: typeof db) => Promise<unknown>) => unit(db),
   } as unknown as Context
   await getSnapshot(context, caller, projectId)
