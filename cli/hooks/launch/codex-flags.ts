@@ -8,14 +8,24 @@ import { CommandError } from '../../exit-codes.ts'
 import { codexLayout } from '../install/codex.ts'
 import { listHooks } from '../install/codex-trust.ts'
 import type { Entry, Json } from '../install/entries.ts'
+import type { Machine } from '../install/places.ts'
 import { choiceOf, type LaunchFacts } from './plan.ts'
 
 export async function codexFlags(facts: LaunchFacts): Promise<readonly string[]> {
   const { shared } = codexLayout(facts.machine, choiceOf(facts))
   const entries = shared.flatMap((file) => file.entries)
+  return trustedFlags(facts.harness, facts.machine, entries)
+}
+
+/** Returns flags for these entries. @throws CommandError if Codex does not list the hooks among them */
+export async function trustedFlags(
+  codex: string,
+  machine: Machine,
+  entries: readonly Entry[],
+): Promise<readonly string[]> {
   const flags = settingsOf(entries).flatMap(flag)
   const commands = new Set(entries.flatMap(({ value }) => hookCommands(value)))
-  const listed = await listHooks(facts.harness, facts.machine, flags)
+  const listed = await listHooks(codex, machine, flags)
   const ours = listed.filter(({ command, key }) => commands.has(command) && key.startsWith(sessionFlags))
   if (ours.length !== commands.size)
     throw new CommandError('unexpected', 'Codex does not list the hooks of this run', {

@@ -1,4 +1,5 @@
 /** How one run of a harness gets our hooks and tools, without a change of the user's files. */
+import { profilesHome } from '../../../sdk/storage/profile-files.ts'
 import type { Choice } from '../install/layout.ts'
 import type { OwnFile } from '../install/own-files.ts'
 import type { Machine } from '../install/places.ts'
@@ -24,8 +25,12 @@ export type PlanOf = (facts: LaunchFacts) => LaunchPlan | Promise<LaunchPlan>
 
 export const choiceOf = ({ profile }: LaunchFacts): Choice => ({ mcpProfile: profile, allowsReading: true })
 
-/** Returns the machine as it is if the harness's settings are in this folder. */
-export const settingsIn = (machine: Machine, variable: string, folder: string): Machine => ({
-  ...machine,
-  environment: { ...machine.environment, [variable]: folder },
-})
+/**
+ * Returns the machine as it is if the harness's settings are in this folder. The profiles stay where they
+ * are, also if the variable would move them.
+ */
+export const settingsIn = (machine: Machine, variable: string, folder: string): Machine => {
+  const { environment, home } = machine
+  const fixed = { BRIDGE_HOME: profilesHome(environment, home) }
+  return { ...machine, environment: { ...environment, ...fixed, [variable]: folder } }
+}
