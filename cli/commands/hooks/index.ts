@@ -5,6 +5,7 @@ import { hooksInstallCommand } from './install.ts'
 import { hooksRunCommand } from './run.ts'
 import { hooksStatusCommand } from './status.ts'
 import { hooksUninstallCommand } from './uninstall.ts'
+import { hooksVerifyCommand } from './verify.ts'
 
 export const hooksCommand = (context: CliContext): Command =>
   group('hooks', 'bridge hooks install claude')
@@ -12,4 +13,5 @@ export const hooksCommand = (context: CliContext): Command =>
     .addCommand(hooksInstallCommand(context))
     .addCommand(hooksUninstallCommand(context))
     .addCommand(hooksStatusCommand(context))
+    .addCommand(hooksVerifyCommand(context))
     .addCommand(hooksRunCommand(context))

@@ -1,0 +1,167 @@
+/**
+ * Stage 4 of `hooks verify`: the real harness with a scripted model on loopback. It passes if the model was
+ * shown a notice, its look into the inbox showed the message, and the sender sees it acknowledged.
+ *
+ * Settings of the user are not used, unless the user asks for it: the harness gets an empty folder of
+ * settings with our files.
+ */
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { type Finding, ok } from '../../failures/findings.ts'
+import { shellWord } from '../../terminal/as-typed.ts'
+import { harnesses } from '../harnesses.ts'
+import { ourName, programWords } from '../install/layout.ts'
+import { placeOf } from '../install/places.ts'
+import { trustedFlags } from '../launch/codex-flags.ts'
+import { type ModelRequest, ScriptedModel } from './model/scripted-model.ts'
+import type { Step } from './model/steps.ts'
+import { type Ended, endOf } from './processes.ts'
+import { environmentOf, isAcknowledged, type Probe, problem, sendProbe, type VerifyScene } from './scene.ts'
+
+const runMs = 90_000
+const prompt = 'This is a test by bridge hooks verify.'
+
+export async function realStage(scene: VerifyScene, mark: string): Promise<Finding[]> {
+  const { harness } = scene
+  const { title } = harnesses[harness]
+  if (harness !== 'claude' && harness !== 'codex')
+    return [ok('harness', `${title} itself was not started: this version has no scripted model for it`)]
+  const probe = await sendProbe(scene, mark)
+  if ('check' in probe) return [probe]
+  const model = await ScriptedModel.start((_request, number) => stepsOf(scene, probe)[number], scene.nowMs)
+  try {
+    const start = harness === 'claude' ? startClaude : startCodex
+    const ended = await start(scene, model)
+    return [await judged(scene, { probe, ended, requests: model.requests })]
+  } finally {
+    await model.close()
+  }
+}
+
+/** Reads and acknowledges by the tools, or by commands if there is no MCP server. */
+function stepsOf({ installed, machine }: VerifyScene, { id }: Probe): readonly Step[] {
+  const done = { text: 'done' }
+  if (installed.mcp)
+    return [{ tool: /(__|\/)inbox$/, input: {} }, { tool: /(__|\/)ack$/, input: { message_ids: [id] } }, done]
+  const program = programWords(machine).map(shellWord).join(' ')
+  return [{ shell: `${program} inbox` }, { shell: `${program} ack ${id}` }, done]
+}
+
+async function startClaude(scene: VerifyScene, model: ScriptedModel): Promise<Ended> {
+  const { installed, machine, scratch, inPlace } = scene
+  const settings = join(scratch, 'claude')
+  if (!inPlace) {
+    const { folder } = placeOf('claude', machine)
+    for (const { path } of installed.files) {
+      const copy = join(settings, relative(folder, path))
+      await mkdir(dirname(copy), { recursive: true })
+      await cp(path, copy)
+    }
+  }
+  const allowed = installed.mcp ? `mcp__plugin_${ourName}_${ourName}` : 'Bash'
+  const args = ['-p', prompt, '--model', 'claude-sonnet-4-5', '--allowedTools', allowed]
+  return started(scene, args, {
+    ...(!inPlace && { CLAUDE_CONFIG_DIR: settings }),
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'sk-ant-scripted-model',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    // The scripted model knows the names of the tools.
+    ENABLE_TOOL_SEARCH: 'false',
+  })
+}
+
+async function startCodex(scene: VerifyScene, model: ScriptedModel): Promise<Ended> {
+  const { installed, machine, scratch, inPlace, program } = scene
+  const settings = join(scratch, 'codex')
+  await mkdir(settings, { recursive: true })
+  const provider = `{name="scripted",base_url="${model.url}/v1",env_key="SCRIPTED_MODEL_KEY",wire_api="responses"}`
+  const chosen = [
+    'model="scripted"',
+    'model_provider="scripted"',
+    `model_providers.scripted=${provider}`,
+    'approval_policy="never"',
+    `sandbox_mode="${installed.mcp ? 'workspace-write' : 'danger-full-access'}"`,
+    'check_for_update_on_startup=false',
+  ]
+  const environment = {
+    ...(!inPlace && { CODEX_HOME: settings }),
+    SCRIPTED_MODEL_KEY: 'scripted',
+  }
+  const own = { ...machine, environment: { ...machine.environment, ...environment } }
+  // Trust is bound to the path of the settings, so the copy is trusted here. Stage 1 checked the original.
+  const entries = installed.shared.flatMap((file) => file.entries.filter(({ at }) => at[1] !== 'state'))
+  const ours = inPlace ? [] : await trustedFlags(program, own, entries)
+  const flags = [...chosen.flatMap((each) => ['-c', each]), ...ours]
+  return started(scene, ['exec', '--skip-git-repo-check', ...flags, prompt], environment)
+}
+
+async function started(
+  scene: VerifyScene,
+  args: readonly string[],
+  more: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  const { program, scratch, signal } = scene
+  const project = join(scratch, 'project')
+  await mkdir(project)
+  await writeFile(join(project, 'README.md'), 'An empty project of bridge hooks verify.\n')
+  const environment = { ...environmentOf(scene), ...more }
+  return endOf(program, args, { environment, signal, timeoutMs: runMs, cwd: project })
+}
+
+interface Run {
+  readonly probe: Probe
+  readonly ended: Ended
+  readonly requests: readonly ModelRequest[]
+}
+
+async function judged(scene: VerifyScene, { probe, ended, requests }: Run): Promise<Finding> {
+  const { harness, sender } = scene
+  const { title } = harnesses[harness]
+  const [first] = requests
+  const said = (ended.stderr || ended.stdout).trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+  if (ended.isLate)
+    return problem(
+      'harness',
+      `${title} did not end within 90 s`,
+      `start ${harness} by hand to see why`,
+      'unexpected',
+    )
+  if (first === undefined)
+    return problem(
+      'harness',
+      `${title} did not ask its model: ${said}`,
+      `start ${harness} by hand to see why`,
+      'unexpected',
+    )
+  const shown = requests.find(({ text }) => text.includes('[agent-bridge notice'))
+  if (shown === undefined)
+    return problem(
+      'harness',
+      `${title} ran without a notice: it does not run the hooks`,
+      harness === 'codex' ? 'open /hooks in Codex and trust them' : 'bridge hooks status shows when they ran',
+      'conflict',
+    )
+  if (first.text.includes(probe.mark))
+    return problem(
+      'harness',
+      'the notice contains the text of the message',
+      'report this fault',
+      'unexpected',
+    )
+  if (!requests.some(({ text }) => text.includes(probe.mark)))
+    return problem(
+      'harness',
+      'the inbox did not show the message to the model',
+      `acknowledge older messages of ${scene.profile}, or install again without --no-mcp`,
+      'conflict',
+    )
+  if (!(await isAcknowledged(scene, probe)))
+    return problem(
+      'harness',
+      `${sender} does not see the message acknowledged`,
+      'bridge doctor shows why',
+      'unexpected',
+    )
+  return ok('harness', `${title} showed the notice, read the message and acknowledged it`)
+}
