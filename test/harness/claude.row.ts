@@ -26,7 +26,7 @@ describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
     const steps = [
       { text: 'ready' },
       { tool: /__inbox$/, input: {} },
-      { tool: /__ack$/, input: { ids } },
+      { tool: /__ack$/, input: { message_ids: ids } },
       { text: 'handled' },
     ]
     const script = await scene.model((_request, number) => steps[number])
@@ -104,7 +104,11 @@ describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
     const ids: string[] = []
     const script = await scene.model(
       (_request, number) =>
-        [{ tool: /__inbox$/, input: {} }, { tool: /__ack$/, input: { ids } }, { text: 'handled' }][number],
+        [
+          { tool: /__inbox$/, input: {} },
+          { tool: /__ack$/, input: { message_ids: ids } },
+          { text: 'handled' },
+        ][number],
     )
     const command = ['agent-bridge', 'run', 'claude', '--profile', 'cleo', '--', ...model]
     const terminal = scene.terminal(command, scene.claude(script))

@@ -3,16 +3,17 @@
  * the harness, and `dora` writes to it.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { listHooks } from '../../cli/hooks/install/codex-trust.ts'
 import { type ModelRequest, type Script, ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
 import { program } from '../support/program.ts'
-import { processesOf } from '../support/remains.ts'
+import { lastOf, processesOf } from '../support/remains.ts'
 import { type Ended, Started, TestHome } from '../support/test-home.ts'
-import { agentPath } from './programs.ts'
+import { agentPath, findHarness } from './programs.ts'
 import { Terminal } from './terminal.ts'
 
 export const secret = 'SECRET-BODY: please review the parser'
@@ -77,6 +78,21 @@ export class Scene {
 
   read(path: string): string {
     return readFileSync(join(this.folder, path), 'utf8')
+  }
+
+  exists(path: string): boolean {
+    return existsSync(join(this.folder, path))
+  }
+
+  /** Trusts every hook that Codex finds, as its user does in `/hooks`. */
+  async trustAll(environment: Readonly<Record<string, string>>): Promise<void> {
+    const { path } = findHarness('codex') ?? { path: 'codex' }
+    const machine = { home: this.folder, environment, node: process.execPath, program }
+    for (const { key, currentHash } of await listHooks(path, machine))
+      appendFileSync(
+        join(this.folder, '.codex/config.toml'),
+        `[hooks.state.${JSON.stringify(key)}]\ntrusted_hash = "${currentHash}"\n`,
+      )
   }
 
   async model(script: Script): Promise<ScriptedModel> {
@@ -165,7 +181,7 @@ wire_api = "responses"
   /** Sends the secret from dora; returns the id and the time before. */
   async mail(): Promise<{ readonly id: string; readonly atMs: number }> {
     const atMs = Date.now()
-    const id = storedId(await this.dora.bridge('send', 'cleo', secret))
+    const id = storedId(await this.dora.bridge('send', 'cleo', secret, '--json'))
     return { id, atMs }
   }
 
@@ -193,7 +209,7 @@ wire_api = "responses"
     for (const terminal of this.#terminals) terminal.close()
     for (const child of this.#children) child.kill('SIGKILL')
     for (const model of this.#models) await model.close()
-    await this.quiet()
+    await lastOf(() => processesOf(this.folder))
     await this.home.remove()
     await this.bridge.close()
   }

@@ -1,0 +1,104 @@
+/** The real Codex, in its default sandbox, with a scripted model. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
+import { has } from './programs.ts'
+import { noticesIn, requestOf, Scene, secret } from './scene.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Codex otherwise keeps a daemon that survives the session. */
+const noDaemon = '--no-daemon'
+
+let scene: Scene
+beforeEach(async () => {
+  scene = await Scene.make()
+})
+afterEach(() => scene.close())
+
+/** Starts a session and gives it a first prompt: Codex runs no hook before. */
+async function begun(
+  script: ScriptedModel,
+  environment: Readonly<Record<string, string>>,
+  command: readonly string[] = ['codex', noDaemon],
+  asksForReview = false,
+): Promise<Terminal> {
+  const terminal = scene.terminal(command, environment)
+  await terminal.shows(/›/)
+  if (asksForReview) {
+    await terminal.shows(/1 hook needs review/)
+    terminal.press('Escape')
+    await terminal.shows(/for shortcuts|context left|\/model/)
+  }
+  await terminal.send('You are cleo.')
+  await requestOf(script, 0)
+  await terminal.shows(/ready/)
+  return terminal
+}
+
+describe.skipIf(!has('codex', 'tmux'))('Codex in a terminal', () => {
+  test('an idle session is woken within 15 s; only the tools work in the sandbox, and they read, answer and acknowledge', async () => {
+    const ids: string[] = []
+    const script = await scene.model(
+      (_request, number) =>
+        [
+          { text: 'ready' },
+          { shell: `${scene.folder}/bin/agent-bridge inbox; echo exit=$?` },
+          { tool: /agent-bridge\/inbox$/, input: {} },
+          { tool: /agent-bridge\/reply$/, input: { message_id: ids[0], text: 'REVIEWED' } },
+          { tool: /agent-bridge\/ack$/, input: { message_ids: ids } },
+          { text: 'handled' },
+        ][number],
+    )
+    const environment = scene.codex(script)
+    await scene.run(['hooks', 'install', 'codex', '--profile', 'cleo', '--trust'], environment)
+    const terminal = await begun(script, environment)
+    await scene.listening()
+    const { id, atMs } = await scene.mail()
+    ids.push(id)
+    const woken = await requestOf(script, 1)
+    expect(woken.atMs - atMs).toBeLessThan(15_000)
+    expect([noticesIn(woken), woken.text.includes('SECRET')]).toEqual([1, false])
+    expect((await requestOf(script, 2)).last).toContain('exit=13')
+    expect((await requestOf(script, 3)).last).toContain(secret)
+    await requestOf(script, 5)
+    await scene.acknowledged(id)
+    expect((await scene.dora.bridge('inbox')).stdout).toContain('REVIEWED')
+    await terminal.quit()
+    await scene.quiet()
+  })
+
+  test('bridge run trusts our hooks of this run, and not an untrusted one of the user', async () => {
+    const script = await scene.model((_request, number) => [{ text: 'ready' }][number])
+    const environment = scene.codex(script)
+    const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
+    scene.write('.codex/hooks.json', { hooks: { SessionStart: [{ hooks: [theirs] }] } })
+    const before = [scene.read('.codex/hooks.json'), scene.read('.codex/config.toml')]
+    const terminal = await begun(
+      script,
+      environment,
+      ['agent-bridge', 'run', 'codex', '--profile', 'cleo', '--', noDaemon],
+      true,
+    )
+    await scene.listening()
+    await scene.mail()
+    expect(noticesIn(await requestOf(script, 1))).toBe(1)
+    expect(scene.exists('theirs')).toBe(false)
+    expect([scene.read('.codex/hooks.json'), scene.read('.codex/config.toml')]).toEqual(before)
+    await terminal.quit()
+    await scene.quiet()
+  })
+})
+
+describe.skipIf(!has('codex'))('Codex exec', () => {
+  test('bridge run keeps the trust that the user gave to hooks of theirs', async () => {
+    const script = await scene.model(() => ({ text: 'done' }))
+    const environment = scene.codex(script)
+    const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
+    scene.write('.codex/hooks.json', { hooks: { SessionStart: [{ hooks: [theirs] }] } })
+    await scene.trustAll(environment)
+    const command = ['run', 'codex', '--profile', 'cleo', '--', 'exec', '--skip-git-repo-check', 'hello']
+    const { code, stdout } = await scene.command('agent-bridge', command, environment)
+    expect([code, stdout]).toEqual([0, expect.stringContaining('done')])
+    expect(scene.exists('theirs')).toBe(true)
+    await scene.quiet()
+  })
+})
