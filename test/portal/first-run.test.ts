@@ -65,9 +65,9 @@ inChromium('the first run', () => {
     const prompts = page.getByRole('textbox')
     const [first, second] = [await prompts.nth(0).inputValue(), await prompts.nth(1).inputValue()]
     ada = await enroll(server.url, codeOf(first), () => new Date())
-    await page.getByText(/^ Enrolled/).waitFor()
+    await page.getByText(/Enrolled, /).waitFor()
     await ada.startSession()
-    await page.getByText(/Session started/).waitFor()
+    await page.getByText(/Session started, /).waitFor()
     ben = await enroll(server.url, codeOf(second), () => new Date())
     await ben.startSession()
     const waits = [ada, ben].map((agent) => agent.call({ target: '/api/v1/inbox?wait_seconds=8' }))

@@ -5,8 +5,9 @@ import type { Conversation } from '../../../../sdk/browser.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
-import { Visible } from '../text/visible.tsx'
+import { plural } from '../words/plural.ts'
 import { NewMessage } from './conversations/new-message.tsx'
+import { Participants } from './conversations/participants.tsx'
 
 export function Conversations() {
   const { id = '' } = useRoute().params
@@ -48,17 +49,12 @@ function Group({ name, project, all }: GroupProps) {
       <h2>{name}</h2>
       {all.length === 0 && <p class="meta">None yet.</p>}
       <ul class="rows">
-        {all.map(({ id, participants, last_sequence }) => (
-          <li key={id}>
-            <a href={`/projects/${project}/conversations/${id}`}>
-              {participants.map((each, index) => (
-                <span key={each.name}>
-                  {index > 0 && ' and '}
-                  <Visible text={each.name} />
-                </span>
-              ))}
+        {all.map((each) => (
+          <li key={each.id}>
+            <a href={`/projects/${project}/conversations/${each.id}`}>
+              <Participants of={each} />
             </a>{' '}
-            <span class="meta">{last_sequence} messages</span>
+            <span class="meta">{plural(each.last_sequence, 'message')}</span>
           </li>
         ))}
       </ul>

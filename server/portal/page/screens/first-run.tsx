@@ -75,8 +75,6 @@ function NewAgents({ project, done }: NewAgentsProps) {
       made.set(name, agent)
       all.push({ agent, issued: await owner.enrollments.create(project.id, agent.id) })
     }
-    const [one, two] = all
-    if (one && two) await owner.pairings.set(project.id, [one.agent.id, two.agent.id], true)
     done(all)
   })
   const fault = faultsOf(error).name

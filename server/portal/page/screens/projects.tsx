@@ -4,6 +4,7 @@ import type { Project, ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { plural } from '../words/plural.ts'
 import { FirstRun } from './first-run.tsx'
 
 export function Projects() {
@@ -72,5 +73,3 @@ function Card({ project: { id, name, state } }: { readonly project: Project }) {
     </li>
   )
 }
-
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

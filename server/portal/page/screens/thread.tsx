@@ -5,8 +5,8 @@ import { session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { act } from '../parts/toast.tsx'
-import { Visible } from '../text/visible.tsx'
 import { Message } from './conversations/message.tsx'
+import { Participants } from './conversations/participants.tsx'
 import { useThread } from './conversations/reading.ts'
 import { Write } from './conversations/write.tsx'
 
@@ -17,7 +17,7 @@ export function Thread() {
   const { about, messages, error } = thread
   if (about === undefined) return <Refusal error={error} />
   const agents = about.participants.flatMap(({ agent_id, name }) =>
-    agent_id === undefined || agent_id === null ? [] : [{ id: agent_id, name }],
+    agent_id === null ? [] : [{ id: agent_id, name }],
   )
   const unread = messages.filter(
     ({ recipient, delivery }) => recipient.kind === 'owner' && delivery.acknowledged_at === null,
@@ -28,12 +28,7 @@ export function Thread() {
         <a href={`/projects/${id}/conversations`}>‹ Conversations</a>
       </p>
       <Heading title="Conversation">
-        {about.participants.map(({ name }, index) => (
-          <span key={name}>
-            {index > 0 && ' and '}
-            <Visible text={name} />
-          </span>
-        ))}
+        <Participants of={about} />
       </Heading>
       <Refusal error={error} />
       {thread.removedThrough !== undefined && (

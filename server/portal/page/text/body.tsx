@@ -7,6 +7,7 @@
 import { useState } from 'preact/hooks'
 import { visiblePieces } from '../../../../sdk/browser.ts'
 import { Copy } from '../parts/copy.tsx'
+import { plural } from '../words/plural.ts'
 import { Pieces, Visible } from './visible.tsx'
 
 const foldedLines = 12
@@ -29,7 +30,7 @@ export function Body({ text, from, encoding = 'text' }: Props) {
     <figure class="body">
       <figcaption>
         written by <Visible text={from} />
-        {hidden > 0 && <span class="meta"> · {hidden} invisible characters shown</span>}
+        {hidden > 0 && ` · ${plural(hidden, 'invisible character')} shown`}
       </figcaption>
       {blocksOf(shown).map(({ isCode, lines: block }, index) =>
         isCode ? (
@@ -45,7 +46,9 @@ export function Body({ text, from, encoding = 'text' }: Props) {
       <p class="actions">
         {isLong && (
           <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
-            {isOpen ? 'Show less' : `Show all (${lines.length} lines)`}
+            {isOpen
+              ? 'Show less'
+              : `Show all (${plural(lines.length, 'line')}, ${Math.ceil(text.length / 1024)} KB)`}
           </button>
         )}
         <Copy text={text} label="Copy" isQuiet />

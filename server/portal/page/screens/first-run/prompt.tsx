@@ -66,12 +66,12 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
         )}
         {claimed !== undefined && (
           <li>
-            <Mark name="listening" /> Enrolled {ago(nowMs - Date.parse(claimed.at))}
+            <Mark name="listening" /> Enrolled, {ago(nowMs - Date.parse(claimed.at))}
           </li>
         )}
         {started !== undefined && (
           <li>
-            <Mark name="listening" /> Session started {ago(nowMs - Date.parse(started.at))}
+            <Mark name="listening" /> Session started, {ago(nowMs - Date.parse(started.at))}
           </li>
         )}
         {started !== undefined && words !== undefined && (

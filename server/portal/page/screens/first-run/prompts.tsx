@@ -27,7 +27,11 @@ export function Prompts({ project, enrolled }: Props) {
       <Heading title="Prompts">
         {enrolled.length === 1 ? 'Give the agent its prompt' : 'Give each agent its prompt'}
       </Heading>
-      <p>Paste each prompt into its own terminal. A code works once, and is shown only here.</p>
+      <p>
+        Paste each prompt into Claude Code, Codex or another coding agent, each in its own terminal. The agent
+        installs the client, proves itself with the code, and listens. A code works once, and is shown only
+        here.
+      </p>
       <Silence live={live} />
       <div class="prompts">
         {enrolled.map((each) => (
@@ -41,6 +45,17 @@ export function Prompts({ project, enrolled }: Props) {
           />
         ))}
       </div>
+      <details>
+        <summary>Nothing happens?</summary>
+        <ul class="hints">
+          <li>The agent's sandbox blocks the network. Allow it to reach {location.origin}.</li>
+          <li>Node 22.19 or newer is missing on the machine of the agent.</li>
+          <li>The agent runs on another machine, where {location.origin} is another computer.</li>
+        </ul>
+        <p>
+          <code>agent-bridge doctor</code> on the machine of the agent finds the cause.
+        </p>
+      </details>
       <p class="actions">
         <a class="button" href={`/projects/${project.id}`}>
           {isDone ? 'They listen: open the project' : 'Open the project'}

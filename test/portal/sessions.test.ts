@@ -1,0 +1,89 @@
+/** Signing in and out on the owner's page, and a sign-in that ends while somebody writes. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { ownerName, ownerPassword } from '../support/owner.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+
+inChromium('a session in the browser', () => {
+  let bridge: TestBridge
+  let chromium: Chromium
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
+    visitor = await chromium.visitor(bridge.url)
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await bridge.close()
+  })
+
+  const heading = (name: string) => visitor.page.getByRole('heading', { level: 1, name }).waitFor()
+  const button = (name: string) => visitor.page.getByRole('button', { name, exact: true })
+
+  test('begins over the address that was asked for', async () => {
+    const { page, picture } = visitor
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}`)
+    await heading('Sign in')
+    await page.getByLabel('Name').fill(ownerName)
+    await page.getByLabel('Password').fill('not the password')
+    await button('Sign in').click()
+    await page.getByText('Name or password is wrong.').waitFor()
+    await picture('sign-in')
+    await page.getByLabel('Password').fill(ownerPassword)
+    await button('Sign in').click()
+    await heading('demo')
+    expect(page.url()).toBe(`${bridge.url}/projects/${bridge.project.id}`)
+    expect(await page.evaluate('document.cookie')).toBe('')
+  })
+
+  test('that ends is renewed by a dialog, and the message then goes once', async () => {
+    const { page, picture } = visitor
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations`)
+    await page.getByLabel('Message').fill('written before the end')
+    bridge.clock.advance(61 * 60)
+    await button('Send').click()
+    await page.getByRole('dialog').waitFor()
+    await picture('sign-in-again')
+    await page.getByRole('dialog').getByLabel('Password').fill(ownerPassword)
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
+    await heading('ada and the owner')
+    expect(await page.getByText('written before the end').count()).toBe(1)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('ends with the button, and the back button shows no data', async () => {
+    const { page } = visitor
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}`)
+    await heading('demo')
+    await button('Sign out').click()
+    await heading('Sign in')
+    await page.goBack()
+    await heading('Sign in')
+    expect(await page.getByText('demo').count()).toBe(0)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('cannot begin at another spelling of the address', async () => {
+    const other = bridge.url.replace('127.0.0.1', 'localhost')
+    const elsewhere = await chromium.visitor(other)
+    await elsewhere.page.goto(`${other}/sign-in`)
+    await elsewhere.page.getByRole('heading', { name: 'This is another address of the node' }).waitFor()
+    await elsewhere.picture('wrong-origin')
+    expect(await elsewhere.page.getByRole('link', { name: `Go to ${bridge.url}` }).getAttribute('href')).toBe(
+      `${bridge.url}/sign-in`,
+    )
+    await elsewhere.close()
+  })
+
+  test('does not begin with a set-up link that was used', async () => {
+    const fresh = await chromium.visitor(bridge.url)
+    await fresh.page.goto(`${bridge.url}/setup`)
+    await fresh.page.getByText('bridge server setup-link').waitFor()
+    await fresh.page.goto(`${bridge.url}/sign-in#${'a'.repeat(43)}`)
+    await fresh.page.getByText('The link was used or is too old.').waitFor()
+    expect(fresh.page.url()).toBe(`${bridge.url}/sign-in`)
+    expect(fresh.faults).toEqual([])
+    await fresh.close()
+  })
+})

@@ -1,0 +1,72 @@
+/** Old data never looks live: the page says so when the node is silent, and recovers by itself. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ownerName, ownerPassword, setUpOwner, type TestOwner } from '../support/owner.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+
+inChromium('a silent node', () => {
+  let server: ServerProcess
+  let chromium: Chromium
+  let visitor: Visitor
+  let owner: TestOwner
+  let project: { id: string }
+
+  beforeAll(async () => {
+    ;[server, chromium] = await Promise.all([startServerProcess(), startChromium()])
+    owner = await setUpOwner(server.url, server.setupLink)
+    project = await owner.createProject('demo')
+    await owner.createAgent(project.id, 'ada')
+    visitor = await chromium.visitor(server.url)
+    const { page } = visitor
+    await page.clock.install()
+    await page.goto(`${server.url}/projects/${project.id}`)
+    await page.getByLabel('Name').fill(ownerName)
+    await page.getByLabel('Password').fill(ownerPassword)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'demo' }).waitFor()
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await server.close()
+  })
+
+  const silence = () => visitor.page.getByText(/^Nothing heard from the node since/)
+  const unavailable = () => visitor.page.getByRole('cell', { name: 'Unavailable' })
+
+  test('is announced, and turns the words of presence to Unavailable after 30 seconds', async () => {
+    const { page, picture } = visitor
+    expect(await silence().isVisible()).toBe(false)
+    expect(await unavailable().count()).toBe(0)
+    process.kill(server.pid, 'SIGSTOP')
+    try {
+      await page.clock.runFor(10_000)
+      await silence().waitFor()
+      expect(await unavailable().count()).toBe(0)
+      await page.clock.runFor(22_000)
+      await expect.poll(() => unavailable().count()).toBe(4)
+      expect(await page.getByRole('rowheader', { name: 'ada' }).count()).toBe(1)
+      await picture('stale')
+    } finally {
+      process.kill(server.pid, 'SIGCONT')
+    }
+  })
+
+  test('that answers again makes the words live, without a reload', async () => {
+    const { page } = visitor
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return unavailable().count()
+      })
+      .toBe(0)
+    expect(await silence().isVisible()).toBe(false)
+    await owner.createAgent(project.id, 'ben')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return page.getByRole('rowheader', { name: 'ben' }).count()
+      })
+      .toBe(1)
+    expect(visitor.faults).toEqual([])
+  })
+})
