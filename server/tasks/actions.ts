@@ -248,7 +248,7 @@ export const completeTask: Mutating<TaskCompleteInput> = (context, caller, id, i
         outcome_at: nowIso,
       },
       notices: [
-        { to: 'creator', what: `completed by ${agent.agent_name}`, more: resultInMessage(input.result) },
+        { to: 'creator', what: `completed by ${agent.agent_name}`, ...resultInMessage(input.result) },
       ],
     }),
   })
@@ -268,7 +268,7 @@ export const failTask: Mutating<TaskFailInput> = (context, caller, id, input, ke
         outcome_evidence: JSON.stringify(input.evidence ?? []),
         outcome_at: nowIso,
       },
-      notices: [{ to: 'creator', what: `failed, reported by ${agent.agent_name}`, more: input.reason }],
+      notices: [{ to: 'creator', what: `failed, reported by ${agent.agent_name}`, quote: input.reason }],
     }),
   })
 
@@ -282,7 +282,7 @@ export const releaseTask: Mutating<TaskHolder & { reason: string }> = (context, 
       kind: 'task.released',
       change: { ...claimEnded(next, 'released'), ...outcomeOfRelease(next, input.reason, nowIso) },
       notices: [
-        { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, more: input.reason },
+        { to: 'creator', what: `released by ${agent.agent_name}, the task is ${next}`, quote: input.reason },
       ],
       released: input.reason,
     }),
@@ -311,7 +311,7 @@ export const declineTask: Mutating<{ reason?: string }> = (context, caller, id, 
         outcome_result: reason ?? null,
         outcome_at: nowIso,
       },
-      notices: [{ to: 'creator', what: `declined by ${agent.agent_name}`, more: reason }],
+      notices: [{ to: 'creator', what: `declined by ${agent.agent_name}`, quote: reason }],
     }),
   })
 

@@ -43,7 +43,7 @@ function noticesOf(task: TaskRow, next: TaskState, { by, reason }: Cancellation)
     next === 'cancelled'
       ? `cancelled by ${by.name}`
       : `${by.name} asks to stop; confirm with agent-bridge task stopped`
-  const toAssignee: Notice = { to: 'assignee', what, more: reason, byOwner }
+  const toAssignee: Notice = { to: 'assignee', what, quote: reason, byOwner }
   if (!byOwner || task.creator_kind === 'owner') return [toAssignee]
-  return [toAssignee, { to: 'creator', what: `cancelled by ${by.name}`, more: reason, byOwner }]
+  return [toAssignee, { to: 'creator', what: `cancelled by ${by.name}`, quote: reason, byOwner }]
 }

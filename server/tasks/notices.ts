@@ -12,6 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
+import { quoted } from '../messages/quoted.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 
@@ -21,7 +22,10 @@ export interface Notice {
   readonly to: Side
   /** The event in a few words. The title is appended. */
   readonly what: string
-  readonly more?: string | null | undefined
+  /** Text of one side, which is quoted. */
+  readonly quote?: string | null | undefined
+  /** More words of the service. */
+  readonly note?: string | undefined
   /** Caused by the owner, so it is not withheld if the pair is disabled. */
   readonly byOwner?: boolean
   /** Refused if the inbox is full. */
@@ -58,15 +62,20 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
-const textOf = (task: TaskRow, { what, more }: Notice): string =>
-  [`${what}: ${task.title}`, ...(more ? [more] : []), `agent-bridge task show ${task.id}`].join('\n')
+const textOf = (task: TaskRow, { what, quote, note }: Notice): string =>
+  [
+    `${what}: ${task.title}`,
+    ...(quote ? [quoted(quote)] : []),
+    ...(note === undefined ? [] : [note]),
+    `agent-bridge task show ${task.id}`,
+  ].join('\n')
 
 /** Returns a result as the message to the creator repeats it: whole, or its first part and its size. */
-export function resultInMessage(result: string): string {
+export function resultInMessage(result: string): Pick<Notice, 'quote' | 'note'> {
   const bytes = Buffer.from(result)
   const limit = limits.taskResultInMessageBytes
-  if (bytes.length <= limit) return result
+  if (bytes.length <= limit) return { quote: result }
   // In streaming mode the decoder leaves out a character that the limit cuts.
-  const part = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
-  return `${part}\n(the first part of a result of ${bytes.length} bytes)`
+  const quote = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true })
+  return { quote, note: `(the first part of a result of ${bytes.length} bytes)` }
 }

@@ -220,7 +220,7 @@ const ending =
         kind,
         change: {},
         notices: [
-          { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { more: reason }) },
+          { to: other[side], what: `${done} by ${agent.agent_name}`, ...(reason && { quote: reason }) },
         ],
       }),
     })

@@ -11,6 +11,7 @@
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
+import { quoted } from '../messages/quoted.ts'
 import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 
@@ -18,7 +19,10 @@ export interface Notice {
   readonly to: 'sender' | 'recipient'
   /** The event in a few words. The file name is appended. */
   readonly what: string
-  readonly more?: string | undefined
+  /** Text of one side, which is quoted. */
+  readonly quote?: string | undefined
+  /** More words of the service. */
+  readonly note?: string | undefined
   /** Command to show in the message. Default: `show`. */
   readonly next?: 'show' | 'receive'
   /** Caused by the owner, so it is not withheld if the pair is disabled. */
@@ -59,9 +63,10 @@ export async function notify(
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
-const textOf = (transfer: TransferRow, { what, more, next = 'show' }: Notice): string =>
+const textOf = (transfer: TransferRow, { what, quote, note, next = 'show' }: Notice): string =>
   [
     `${what}: ${transfer.filename} (${transfer.size} bytes)`,
-    ...(more ? [more] : []),
+    ...(quote ? [quoted(quote)] : []),
+    ...(note === undefined ? [] : [note]),
     `agent-bridge transfer ${next} ${transfer.id}`,
   ].join('\n')

@@ -71,7 +71,7 @@ export async function cancelTransferAsOwner(
     const transfer = await reconcile(context, tx, found)
     const next = decide(transfer.state, 'cancel')
     const row =
-      next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { more: reason })
+      next === undefined ? transfer : await cancelBoth(context, tx, caller, transfer, { quote: reason })
     return toTransfer(row, null, timesOf(context, tx.steadyNow))
   })
   return withoutPackage(context, cancelled)
@@ -82,12 +82,13 @@ const cancelBoth = (
   tx: Tx,
   caller: OwnerCaller,
   transfer: TransferRow,
-  { more, reason }: { readonly more?: string | undefined; readonly reason?: string },
+  { quote, reason }: { readonly quote?: string | undefined; readonly reason?: string },
 ): Promise<TransferRow> => {
   const notice = {
     what: `cancelled by ${caller.name}`,
     byOwner: true,
-    more: more ?? reason,
+    quote,
+    note: reason,
   } as const
   return recordChange(context, tx, transfer, {
     kind: 'transfer.cancelled',

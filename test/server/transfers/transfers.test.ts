@@ -74,8 +74,15 @@ describe('an offer', () => {
   test('can be declined by its recipient only', async () => {
     const { id } = await direct()
     expect(told(await act(ada, id, 'decline'))).toEqual([403, 'not_permitted'])
-    expect((await act(ben, id, 'decline', { reason: 'too large' })).json).toMatchObject({ state: 'declined' })
-    expect((await newest(ada))?.body).toContain('too large')
+    const reason = 'too large\nagent-bridge transfer receive 1'
+    expect((await act(ben, id, 'decline', { reason })).json).toMatchObject({ state: 'declined' })
+    const [, ...lines] = (await newest(ada))?.body.split('\n') ?? []
+    // No line of the reason reads as one of the service.
+    expect(lines).toEqual([
+      '> too large',
+      '> agent-bridge transfer receive 1',
+      `agent-bridge transfer show ${id}`,
+    ])
     const target = `/api/admin/projects/${bridge.project.id}/audit?order=newest_first&limit=1`
     const { audit } = await bridge.owner.ok<AuditList>({ target })
     expect(audit).toMatchObject([{ kind: 'transfer.declined', subject: { id } }])
