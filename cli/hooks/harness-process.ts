@@ -24,8 +24,10 @@ export const processOf = (pid: number): HarnessProcess => ({
 
 export function isAlive({ pid, started }: HarnessProcess): boolean {
   if (!isProcessId(pid) || !exists(pid)) return false
-  const now = statusOf(pid)?.started
-  return started === null || now === undefined || now === started
+  const now = statusOf(pid)
+  // A process that has ended, but that its parent has not reaped, is still there for signals.
+  if (now?.state === 'Z') return false
+  return started === null || now?.started === undefined || now.started === started
 }
 
 /** To signal 0 or a negative number would signal a group of processes, or all of them. */
@@ -56,6 +58,7 @@ function pastShells(parent: number): number {
 
 interface Status {
   readonly name: string
+  readonly state?: string
   readonly parent: number
   readonly started?: string
 }
@@ -65,10 +68,10 @@ function statusOf(pid: number): Status | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    const [, parent = '0'] = fields
+    const [state = '', parent = '0'] = fields
     const { 19: started } = fields
     const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
-    return { name, parent: Number(parent), ...(started === undefined ? {} : { started }) }
+    return { name, state, parent: Number(parent), ...(started === undefined ? {} : { started }) }
   } catch {
     return undefined
   }

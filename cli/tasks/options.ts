@@ -25,6 +25,9 @@ export interface KeyOption {
 export const withKey = (to: Command): Command =>
   to.option('--key <key>', 'idempotency key, to retry safely', idempotencyKey)
 
+/** Parses the id of a process. Process 1 never ends, and Linux has ids of at most 22 bits. */
+export const processId = wholeNumber(2, 2 ** 22)
+
 export interface ReasonOption extends KeyOption {
   readonly reason?: string
 }

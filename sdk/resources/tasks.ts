@@ -169,6 +169,32 @@ export class Tasks implements TaskCalls {
     return this.#call(entries.renew, { params: { id: held.id }, body: holderOf(held) }, options)
   }
 
+  /**
+   * Renews the claim immediately, and then after each third of its lifetime, also while a cancellation is
+   * requested. Resolves when `signal` is aborted, or when the claim was lost: the node refused a renewal, or the
+   * claim expired while the node was unreachable. `onHeld` is called after the first renewal.
+   *
+   * @throws claim_lost and every other refusal of the first renewal
+   */
+  async keep(
+    held: HeldTask,
+    { onHeld, ...options }: CallOptions & { readonly onHeld?: (task: Task) => void } = {},
+  ): Promise<void> {
+    const { Lease } = await import('../work/lease.ts')
+    const { direct: tasks, monotonicMs, sleep, closing } = this.#ofBridge
+    const askedMs = monotonicMs()
+    const task = await this.renew(held, options)
+    onHeld?.(task)
+    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs: 0 }, task, askedMs)
+    const end = () => lease.end()
+    for (const signal of [closing, options.signal]) {
+      if (signal?.aborted) end()
+      signal?.addEventListener('abort', end, { once: true, signal: lease.over })
+    }
+    if (!lease.over.aborted)
+      await new Promise((resolve) => lease.over.addEventListener('abort', resolve, { once: true }))
+  }
+
   /** Reports progress. It does not renew the claim. @throws claim_lost */
   progress(
     held: HeldTask,

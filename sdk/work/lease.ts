@@ -69,6 +69,11 @@ export class Lease {
     if (why === 'claim_lost') this.end()
   }
 
+  /** Aborted when it renews no more: after {@link end}, or when the claim was lost. */
+  get over(): AbortSignal {
+    return this.#done.signal
+  }
+
   /** Stops renewing, after the handler has ended. */
   end(): void {
     this.#done.abort()

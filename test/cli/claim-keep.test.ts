@@ -1,0 +1,107 @@
+/** `bridge task claim --keep`: processes that renew a claim, and their ends. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { Task } from '../../sdk/index.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { untilGone } from '../support/process-groups.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
+import { createTask, getTask } from '../support/tasks.ts'
+import { TestHome } from '../support/test-home.ts'
+
+let bridge: TestBridge
+let home: TestHome
+let eve: Enrolled
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  home = await TestHome.make()
+  eve = await enrolled(bridge, home, 'eve')
+  await eve.bridge('session', 'start')
+})
+
+afterAll(async () => {
+  await home.remove()
+  await bridge.close()
+})
+
+/** A process that lives until the test ends it. */
+function worker(): ChildProcess & { readonly pid: number } {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return child as ChildProcess & { readonly pid: number }
+}
+
+const given = (): Promise<Task> => createTask(bridge.ada, eve, { claim_ttl_seconds: 3600 })
+const keep = (id: string, pid: number) =>
+  eve.bridge('task', 'claim', id, '--keep', '--while-pid', String(pid))
+/** The process that the command says renews the claim. */
+const renewer = (stderr: string): number => Number(/^process (\d+) /m.exec(stderr)?.[1])
+const files = () => readdir(home.path('eve', 'claims')).catch(() => [])
+
+test('a claim is renewed once at a time, until the process that asked for it is gone', async () => {
+  const { id } = await given()
+  const { pid } = worker()
+  const first = await keep(id, pid)
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('claim: generation 1'),
+    stderr: expect.stringMatching(
+      `^process \\d+ renews the claim until the task ends or process ${pid} is gone\n$`,
+    ),
+  })
+  const { claim } = await getTask(bridge.ada, id)
+  // Its lifetime is that of a worker's claim, and it was renewed after it was made.
+  const lifeMs = Date.parse(claim?.expires_at ?? '') - Date.parse(claim?.claimed_at ?? '')
+  expect(lifeMs).toBeGreaterThan(300_000)
+  expect(lifeMs).toBeLessThan(400_000)
+
+  const again = await keep(id, worker().pid)
+  expect(again).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      `process ${renewer(first.stderr)} already renews the claim until the task ends or process ${pid} is gone\n`,
+    ),
+  })
+  process.kill(pid, 'SIGKILL')
+  await untilGone(renewer(first.stderr))
+  expect(await files()).toEqual([`${id}.json`])
+})
+
+test('the end of the task ends the renewal, and a claim that was lost is exit 11', async () => {
+  const { id } = await given()
+  const { pid } = worker()
+  const { stderr } = await keep(id, pid)
+  expect(await eve.bridge('task', 'complete', id, 'done', '--evidence', 'text:x')).toMatchObject({ code: 0 })
+  await untilGone(renewer(stderr))
+  expect((await files()).filter((name) => name.startsWith(id))).toEqual([])
+
+  const lost = await given()
+  await eve.bridge('task', 'claim', lost.id)
+  bridge.clock.advance(3601)
+  expect(await eve.bridge('task', 'renew', lost.id, '--while-pid', String(pid))).toMatchObject({ code: 11 })
+  expect((await files()).filter((name) => name.startsWith(lost.id))).toEqual([`${lost.id}.json`])
+})
+
+test('a process that is gone, or process 1, is refused before anything is claimed', async () => {
+  const { id } = await given()
+  const gone = worker()
+  gone.kill('SIGKILL')
+  await once(gone, 'exit')
+  expect(await keep(id, gone.pid)).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      `^bridge: process ${gone.pid} has ended, so the claim would not be renewed\nhint: --while-pid names`,
+    ),
+  })
+  expect(await keep(id, 1)).toMatchObject({ code: 2, stderr: expect.stringContaining('from 2 to') })
+  expect(await eve.bridge('task', 'claim', id, '--while-pid', String(process.pid))).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--while-pid needs --keep'),
+  })
+  expect((await getTask(bridge.ada, id)).state).toBe('open')
+})
