@@ -1,4 +1,4 @@
-/** The commands in the README's console blocks, run exactly, print the shown output. */
+/** The commands in the console blocks of the README and of docs/by-hand.md, run exactly, print the shown output. */
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -25,6 +25,8 @@ async function freePort(): Promise<number> {
 const sources: readonly [string, RegExp][] = [
   ['(the link that server init printed)', /^(http\S+#\S+)$/m],
   ['(the code from the prompt)', /<<'CODE'\n(\S+)\nCODE/],
+  ['(the prompt of ada)', /^Paste this to the agent ada:\n-+\n([\s\S]+?)\n-{72}$/m],
+  ['(the prompt of ben)', /^Paste this to the agent ben:\n-+\n([\s\S]+?)\n-{72}$/m],
   ['(id of the message)', /^stored (\S+) as number/m],
   ['(id of the task)', /^created (\S+): open$/m],
   ['(id of the transfer)', /^offered as (\S+)$/m],
@@ -38,7 +40,16 @@ function scriptIn(folder: string): string {
   return join(folder, 'talk.mjs')
 }
 
-test('the commands of the README print the output that it shows', async () => {
+interface Replayed {
+  readonly folder: string
+  /** Starts a command line. */
+  readonly start: (command: string) => Running
+  /** Runs `npx bridge` for a profile to its end. */
+  readonly as: (profile: string, command: string) => Promise<string>
+}
+
+/** Runs the commands of a page in a home of its own, then `afterwards` beside the node that still runs. */
+async function replay(page: string, afterwards: (replayed: Replayed) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-readme-'))
   const port = await freePort()
   const values = new Map<string, string>()
@@ -58,11 +69,19 @@ test('the commands of the README print the output that it shows', async () => {
     npm_command: 'exec',
     npm_lifecycle_event: 'npx',
   }
+  const start = (command: string, expected = '') => {
+    const started = run({ command: typed(command), expected }, env, root)
+    running.push(started)
+    return started
+  }
+  const as = async (profile: string, command: string) => {
+    const started = start(`npx bridge ${command} --profile ${profile}`)
+    await once(started.child, 'close')
+    return started.printed()
+  }
   try {
-    for (const step of readSteps(readFileSync(join(root, 'README.md'), 'utf8'))) {
-      const filled = { command: typed(step.command), expected: fill(step.expected) }
-      const started = run(filled, env, root)
-      running.push(started)
+    for (const step of readSteps(readFileSync(join(root, page), 'utf8'))) {
+      const started = start(step.command, fill(step.expected))
       await started.shown
       const printed = started.printed()
       for (const [words, pattern] of sources) {
@@ -74,15 +93,18 @@ test('the commands of the README print the output that it shows', async () => {
         `$ ${step.command}\nprinted:\n${printed}\nexpected:\n${step.expected}`,
       ).toBe(true)
     }
-    const script = run({ command: `"${process.execPath}" "${scriptIn(folder)}"`, expected: '' }, env, root)
-    running.push(script)
-    const as = async (profile: string, command: string) => {
-      const step = { command: typed(`npx bridge ${command} --profile ${profile}`), expected: '' }
-      const started = run(step, env, root)
-      running.push(started)
-      await once(started.child, 'close')
-      return started.printed()
+    await afterwards({ folder, start, as })
+  } finally {
+    for (const { child } of running) {
+      if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
     }
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+test('the commands of the README print the output that it shows', () =>
+  replay('README.md', async ({ folder, start, as }) => {
+    const script = start(`"${process.execPath}" "${scriptIn(folder)}"`)
     const asked = /^question from agent ada .*\nid (\S+),/m
     await expect.poll(() => as('ben', 'inbox')).toMatch(asked)
     const question = asked.exec(await as('ben', 'inbox'))?.[1] ?? ''
@@ -96,13 +118,13 @@ test('the commands of the README print the output that it shows', async () => {
     expect(left).toContain('| by the way')
     expect(left).toContain('received and verified by ben: README.md')
     expect(left).not.toContain('release-2')
-  } finally {
-    for (const { child } of running) {
-      if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
-    }
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
+  }))
+
+test('the commands of docs/by-hand.md print the output that it shows, and two agents can talk', () =>
+  replay('docs/by-hand.md', async ({ as }) => {
+    await as('ben', 'session start')
+    expect(await as('ada', "send ben 'hello'")).toMatch(/^stored /)
+  }))
 
 test('a step with another output does not match', () => {
   expect(matches('stored … as number 1', 'stored 4f as number 1')).toBe(true)

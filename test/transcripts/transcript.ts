@@ -71,4 +71,4 @@ export function run(step: Step, env: NodeJS.ProcessEnv, cwd: string): Running {
   return { child, printed: () => printed, shown }
 }
 
-const goesOn = (step: Step): boolean => step.command.includes('server start')
+const goesOn = ({ command }: Step): boolean => /\bserver start\b|\bup\b/.test(command)
