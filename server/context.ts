@@ -26,6 +26,7 @@ import { clientAddresses } from './http/client-address.ts'
 import { createFailedSignIns } from './identity/failed-sign-ins.ts'
 import { createIdentities } from './identity/identities.ts'
 import { createPasswords } from './identity/password.ts'
+import { createRefusals } from './identity/refusals.ts'
 import { createSignInDelays } from './identity/sign-in-delays.ts'
 import { createThrottle } from './identity/throttle.ts'
 import type { LogStream } from './log-stream.ts'
@@ -141,6 +142,8 @@ export function createContext(parts: ContextParts) {
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
     failedSignIns: createFailedSignIns(() => store.steady.now().getTime()),
+    /** Selects the refusals that the audit records. */
+    refusals: createRefusals(() => store.steady.now().getTime()),
     passwords: createPasswords(random, parts.passwordCost),
 
     wakeups: createWakeups(),

@@ -11,6 +11,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import type { BodyOf, EndpointSpec, ParamsOf, QueryOf, ResponseOf } from '../sdk/contract/endpoint.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { ApiError } from './api-error.ts'
+import { recordingRefusal } from './audit/refusals.ts'
 import type { Context } from './context.ts'
 import { streamedAnswer } from './http/connection-bounds.ts'
 import { refuseGetBody, refuseRanges, refuseSecondOrigin } from './http/framing.ts'
@@ -52,15 +53,17 @@ export function route<E extends EndpointSpec>(
   app.route({
     ...hooks(context, entry),
     handler: async (request, reply) => {
-      const result = await handler({
-        params: request.params as ParamsOf<E>,
-        query: request.query as QueryOf<E>,
-        body: request.body as BodyOf<E>,
-        caller: request.caller as CallerOf<E['caller']>,
-        keyed: request.keyed ?? noKey,
-        request,
-        reply,
-      })
+      const result = await recordingRefusal(context, request, () =>
+        handler({
+          params: request.params as ParamsOf<E>,
+          query: request.query as QueryOf<E>,
+          body: request.body as BodyOf<E>,
+          caller: request.caller as CallerOf<E['caller']>,
+          keyed: request.keyed ?? noKey,
+          request,
+          reply,
+        }),
+      )
       if (!(result instanceof Answer)) return result
       if (result.replayed) reply.header('idempotency-replayed', 'true')
       return reply.type('application/json; charset=utf-8').send(result.bytes)
@@ -94,7 +97,8 @@ export function takingOver<E extends EndpointSpec>(
     config,
     handler: async (request, reply) => {
       const params = request.params as ParamsOf<E>
-      await handler({ caller: request.caller as CallerOf<E['caller']>, params, request, reply })
+      const caller = request.caller as CallerOf<E['caller']>
+      await recordingRefusal(context, request, () => handler({ caller, params, request, reply }))
     },
   })
 }
@@ -142,11 +146,13 @@ export function receiving<E extends EndpointSpec & { readonly bytes: 'request'; 
         await proveRequestBody(request, entry, (identity) => hashOf(identity, params))
       },
       handler: (request, reply) =>
-        handler({
-          caller: request.caller as CallerOf<E['caller']>,
-          params: request.params as ParamsOf<E>,
-          bytes: bytesOf(request, reply),
-        }),
+        recordingRefusal(context, request, () =>
+          handler({
+            caller: request.caller as CallerOf<E['caller']>,
+            params: request.params as ParamsOf<E>,
+            bytes: bytesOf(request, reply),
+          }),
+        ),
     })
   })
 }
@@ -209,7 +215,8 @@ async function before(context: Context, entry: EndpointSpec, request: FastifyReq
     return proveRequestHead(context, request)
   if (entry.idempotent) requireIdempotencyKey(raw.rawHeaders)
   if (entry.caller === 'telemetry') await proveTelemetry(context, request)
-  if (entry.caller === 'owner') await proveOwner(context, request, entry)
+  if (entry.caller === 'owner')
+    await recordingRefusal(context, request, () => proveOwner(context, request, entry))
 }
 
 /** Checks the proof and parses the body, before schema validation. */

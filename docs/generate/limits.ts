@@ -94,6 +94,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   reserveBytes: 'bytes of the reserve that is given up when the disk is full (setting `reserve_bytes`)',
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
+  refusalRecordSeconds: 'seconds between two records of refusals of one actor with one code',
   telemetryHosts: 'hosts that report their load',
   telemetryHistoryMinutes: 'minutes of load that the node keeps for each host',
   telemetryHostDays: 'days after which a host that is silent is forgotten',

@@ -5,6 +5,8 @@
  * Contract §10 "Audit kinds are one list".
  */
 export const auditKinds = {
+  'access.refused':
+    'The node refused a request for lack of a right or a scope. At most one record an hour for each actor and code is written.',
   'administrator.assigned': 'The owner gave an administrator access to a project.',
   'administrator.created': 'The owner created an administrator.',
   'administrator.disabled': 'The owner disabled an administrator.',

@@ -115,6 +115,8 @@ export const limits = {
   ownerSessionsPerUser: 10,
   ownerWaitsPerSession: 10,
 
+  /** Seconds between two audit records of refusals of one actor with one code. */
+  refusalRecordSeconds: 3600,
   telemetryHosts: 1000,
   /** Samples that the history of a host has at most: one a minute for 24 hours. */
   telemetryHistoryMinutes: 1440,

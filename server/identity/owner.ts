@@ -68,6 +68,13 @@ const findSession = prepared<{ id: string }>()((db, p) =>
  * reauth_required
  */
 async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date) {
+  const found = await findAlive(db, id, now)
+  requireRights(found, endpoint, now)
+  return found
+}
+
+/** @throws owner_session_expired */
+async function findAlive(db: Db, id: string, now: Date) {
   const found = await findSession.first(db, { id })
   const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
   const nowIso = now.toISOString()
@@ -78,9 +85,17 @@ async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date)
     found.expires_at > nowIso &&
     found.last_used_at > idleFrom
   if (!alive) throw new ApiError('owner_session_expired')
-  if (endpoint.ownerOnly && found.role !== 'owner') throw new ApiError('not_permitted')
-  if (endpoint.fresh && found.fresh_until <= nowIso) throw new ApiError('reauth_required')
   return found
+}
+
+/** @throws not_permitted, reauth_required */
+function requireRights(
+  found: { readonly role: OwnerCaller['role']; readonly fresh_until: string },
+  endpoint: EndpointSpec,
+  now: Date,
+): void {
+  if (endpoint.ownerOnly && found.role !== 'owner') throw new ApiError('not_permitted')
+  if (endpoint.fresh && found.fresh_until <= now.toISOString()) throw new ApiError('reauth_required')
 }
 
 /** Sets `request.caller`. @throws owner_session_expired, not_permitted, reauth_required */
@@ -93,7 +108,7 @@ export async function proveOwner(
   if (token === undefined) throw new ApiError('owner_session_expired')
   const found = await context.read(async (db) => {
     const session = await findByToken.first(db, { token_sha256: tokenDigest(token) })
-    return admitOwner(db, session?.id ?? '', endpoint, context.steady.now())
+    return findAlive(db, session?.id ?? '', context.steady.now())
   })
   const caller: OwnerCaller = {
     kind: 'owner',
@@ -104,7 +119,9 @@ export async function proveOwner(
     endpoint,
     request_id: request.id,
   }
+  // Before the rights are checked, so that the audit names the person who lacks them.
   request.caller = caller
+  requireRights(found, endpoint, context.steady.now())
   context.presence.touchPerson(found.user_id, found.role, context.steady.now())
   if (endpoint.method === 'GET' && !isWait(request)) await renew(context, found.id, found.last_used_at)
 }

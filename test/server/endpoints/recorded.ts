@@ -129,6 +129,8 @@ const told: Partial<Record<ErrorCode, AuditKind>> = {
   enrollment_used: 'enrollment.reused',
   conversation_budget: 'conversation.guard_tripped',
   rate_limited: 'session.replacement_refused',
+  not_permitted: 'access.refused',
+  scope_missing: 'access.refused',
   receipt_mismatch: 'transfer.receipt_refused',
   sign_in_failed: 'owner.sign_in_failed',
 }
