@@ -22,16 +22,21 @@ for (const name of needed) {
   )
 }
 
-/** Runs a command in a namespace that has only loopback. */
-const isolated = ['unshare', '-rn', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
-const isIsolated = spawnSync(isolated[0] ?? '', [...isolated.slice(1), 'true']).status === 0
+/** Runs a command with loopback as its only network. At its end, the first one ends every process in it. */
+const ways = ['-rnpf --kill-child --mount-proc', '-rn'].map((options) => [
+  ...['unshare', ...options.split(' ')],
+  ...['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'],
+])
+const isolated = ways.find(([program = '', ...args]) => spawnSync(program, [...args, 'true']).status === 0)
 print(
-  isIsolated ? 'network: loopback only' : 'network: not isolated, because unshare or ip does not work here',
+  isolated === undefined
+    ? 'network: not isolated, because unshare or ip does not work here'
+    : 'network: loopback only',
 )
 
 const vitest = [process.execPath, `${root}/node_modules/vitest/vitest.mjs`, 'run']
 const [command = '', ...args] = [
-  ...(isIsolated ? isolated : []),
+  ...(isolated ?? []),
   ...vitest,
   '--config',
   'test/harness/vitest.config.ts',

@@ -9,7 +9,7 @@ import { expect } from 'vitest'
 import { listHooks } from '../../cli/hooks/install/codex-trust.ts'
 import { type ModelRequest, type Script, ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
+import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { program } from '../support/program.ts'
 import { lastOf, processesOf } from '../support/remains.ts'
 import { type Ended, Started, TestHome } from '../support/test-home.ts'
@@ -178,11 +178,11 @@ wire_api = "responses"
     return ended
   }
 
-  /** Sends the secret from dora; returns the id and the time before. */
+  /** Sends the secret from dora; returns the id, and the time at which the node stored it. */
   async mail(): Promise<{ readonly id: string; readonly atMs: number }> {
-    const atMs = Date.now()
-    const id = storedId(await this.dora.bridge('send', 'cleo', secret, '--json'))
-    return { id, atMs }
+    const { stdout } = await this.dora.bridge('send', 'cleo', secret, '--json')
+    const { message } = JSON.parse(stdout) as { message: { id: string; created_at: string } }
+    return { id: message.id, atMs: Date.parse(message.created_at) }
   }
 
   /** Waits until the waiter of cleo has seen mail. */
