@@ -80,6 +80,21 @@ inChromium('the first run', () => {
     expect(visitor.faults).toEqual([])
   })
 
+  test('adds an agent to the project later', async () => {
+    const { page } = visitor
+    await page.getByRole('link', { name: 'Add agents' }).click()
+    await heading('Add agents to demo')
+    await type('cleo')
+    await press('Enter')
+    await heading('Give the agent its prompt')
+    expect(await page.getByRole('textbox').inputValue()).toContain(
+      'You are the agent "cleo" of the project "demo".',
+    )
+    await page.getByText('Open the project').click()
+    await heading('demo')
+    await page.getByRole('rowheader', { name: 'cleo' }).waitFor()
+  })
+
   test('shows a question at once, and answers it in place', async () => {
     const { page, picture } = visitor
     const conversation_id = await ben.conversationWith(ben.id)

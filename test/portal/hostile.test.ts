@@ -1,8 +1,8 @@
 /** Text of agents stays text on the owner's page, whatever it says, in every place that shows it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { ownerName, ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { signIn } from './sign-in.ts'
 
 /** Texts that would run, load or hide something if the page treated them as more than text. */
 const hostile: readonly string[] = [
@@ -57,12 +57,7 @@ inChromium('hostile text', () => {
       })
     await owner.createAgent(project.id, '<img src=x onerror=alert(1)>')
     visitor = await chromium.visitor(bridge.url)
-    const { page } = visitor
-    await page.goto(`${bridge.url}/sign-in`)
-    await page.getByLabel('Name').fill(ownerName)
-    await page.getByLabel('Password').fill(ownerPassword)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.getByRole('heading', { level: 1, name: 'Projects' }).waitFor()
+    await signIn(visitor.page, bridge.url)
   })
   afterAll(async () => {
     await chromium.close()

@@ -1,8 +1,9 @@
 /** Old data never looks live: the page says so when the node is silent, and recovers by itself. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ownerName, ownerPassword, setUpOwner, type TestOwner } from '../support/owner.ts'
+import { setUpOwner, type TestOwner } from '../support/owner.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { signIn } from './sign-in.ts'
 
 inChromium('a silent node', () => {
   let server: ServerProcess
@@ -19,10 +20,7 @@ inChromium('a silent node', () => {
     visitor = await chromium.visitor(server.url)
     const { page } = visitor
     await page.clock.install()
-    await page.goto(`${server.url}/projects/${project.id}`)
-    await page.getByLabel('Name').fill(ownerName)
-    await page.getByLabel('Password').fill(ownerPassword)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await signIn(page, server.url, `/projects/${project.id}`)
     await page.getByRole('heading', { level: 1, name: 'demo' }).waitFor()
   })
   afterAll(async () => {
@@ -68,5 +66,23 @@ inChromium('a silent node', () => {
       })
       .toBe(1)
     expect(visitor.faults).toEqual([])
+  })
+
+  test('gets no request from a page that nobody has touched for an hour', async () => {
+    const { page } = visitor
+    const requests: string[] = []
+    await page.clock.fastForward(3_600_001)
+    await page.getByText(/^Paused: nobody has touched this page/).waitFor()
+    page.on('request', (request) => requests.push(request.url()))
+    await page.clock.runFor(60_000)
+    expect(requests).toEqual([])
+    await page.keyboard.press('Shift')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return unavailable().count()
+      })
+      .toBe(0)
+    expect(requests.length).toBeGreaterThan(0)
   })
 })

@@ -3,10 +3,12 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 import { boot } from './boot.ts'
 import { startClock } from './clock.ts'
+import { startAttendance } from './live/attendance.ts'
 
 const root = document.getElementById('app')
 if (root !== null) {
   startClock()
+  startAttendance()
   render(<App />, root)
   void boot()
 }

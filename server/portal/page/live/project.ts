@@ -8,6 +8,7 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { owner } from '../owner.ts'
+import { whileAttended } from './attendance.ts'
 
 interface Reading {
   readonly snapshot: ProjectSnapshot
@@ -32,8 +33,8 @@ export interface LiveProject {
 
 /** A watch answers at least every 5 seconds, so a longer silence is worth a word. */
 export const silentMs = 8000
-const hiddenMs = 15_000
 const pauseMs = 300
+const retryMs = 1000
 
 export function liveProject(id: string): LiveProject {
   const reading = signal<Reading | undefined>(undefined)
@@ -59,13 +60,20 @@ export function liveProject(id: string): LiveProject {
     for await (const snapshot of owner.projects.watch(id, { signal })) {
       take(snapshot)
       channel.postMessage(snapshot)
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      await pause(pauseMs)
     }
   }
-  void whileVisible(stopping.signal, (signal) =>
-    navigator.locks.request(`bridge-live-${id}`, { signal }, () => follow(signal)),
-  ).catch((failure: unknown) => {
-    if (!stopping.signal.aborted) error.value = failure
+  // The watch itself goes on when a node is silent that has answered before.
+  const persist = async (signal: AbortSignal) => {
+    try {
+      await navigator.locks.request(`bridge-live-${id}`, { signal }, () => follow(signal))
+    } catch (failure) {
+      if (signal.aborted || !isOutcomeUnknown(failure)) throw failure
+      await pause(retryMs)
+    }
+  }
+  whileAttended(stopping.signal, persist).catch((failure: unknown) => {
+    error.value = failure
   })
   void refresh()
   const ageMs = computed(() => (reading.value === undefined ? 0 : elapsedMs(reading.value.at, now.value)))
@@ -84,38 +92,4 @@ export function liveProject(id: string): LiveProject {
   }
 }
 
-/** Runs `act` while the page is visible, and ends it 15 seconds after the page was hidden. */
-async function whileVisible(signal: AbortSignal, act: (signal: AbortSignal) => Promise<unknown>) {
-  while (!signal.aborted) {
-    await visible(signal)
-    const hidden = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const watch = () => {
-      clearTimeout(timer)
-      if (document.visibilityState === 'hidden') timer = setTimeout(() => hidden.abort(), hiddenMs)
-    }
-    document.addEventListener('visibilitychange', watch)
-    try {
-      await act(AbortSignal.any([signal, hidden.signal]))
-    } catch (error) {
-      if (signal.aborted) return
-      if (!hidden.signal.aborted && !isOutcomeUnknown(error)) throw error
-      await new Promise((resolve) => setTimeout(resolve, 1000))
-    } finally {
-      clearTimeout(timer)
-      document.removeEventListener('visibilitychange', watch)
-    }
-  }
-}
-
-const visible = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const check = () => {
-      if (document.visibilityState !== 'visible' && !signal.aborted) return
-      document.removeEventListener('visibilitychange', check)
-      resolve()
-    }
-    signal.addEventListener('abort', check, { once: true })
-    document.addEventListener('visibilitychange', check)
-    check()
-  })
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,4 +1,5 @@
-/** Says that the node has not answered, before and after the data counts as stale. */
+/** Says why the data is old: the node does not answer, or nobody has touched the page for an hour. */
+import { isIdle } from '../live/attendance.ts'
 import { type LiveProject, silentMs } from '../live/project.ts'
 import { span, timeOfDay } from '../words/time.ts'
 
@@ -7,7 +8,9 @@ export function Silence({ live: { ageMs, heardAt } }: { readonly live: LiveProje
   return (
     <p class="silence" role="status" hidden={!isSilent}>
       {isSilent &&
-        `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`}
+        (isIdle.value
+          ? 'Paused: nobody has touched this page for an hour. Move the pointer or press a key to go on.'
+          : `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`)}
     </p>
   )
 }

@@ -16,8 +16,15 @@ export interface Enrolled {
 
 const steps = ['Project', 'Agents', 'Prompts'] as const
 
-export function FirstRun({ isFirst }: { readonly isFirst: boolean }) {
-  const [project, setProject] = useState<Project>()
+interface Props {
+  /** True if the node has no project yet. */
+  readonly isFirst: boolean
+  /** Project that gets more agents. Without it, the first step makes one. */
+  readonly into?: Project | undefined
+}
+
+export function FirstRun({ isFirst, into }: Props) {
+  const [project, setProject] = useState(into)
   const [enrolled, setEnrolled] = useState<readonly Enrolled[]>()
   const at = project === undefined ? 0 : enrolled === undefined ? 1 : 2
   return (
@@ -31,7 +38,9 @@ export function FirstRun({ isFirst }: { readonly isFirst: boolean }) {
         ))}
       </ol>
       {project === undefined && <NewProject isFirst={isFirst} done={setProject} />}
-      {project !== undefined && enrolled === undefined && <NewAgents project={project} done={setEnrolled} />}
+      {project !== undefined && enrolled === undefined && (
+        <NewAgents project={project} isMore={into !== undefined} done={setEnrolled} />
+      )}
       {project !== undefined && enrolled !== undefined && <Prompts project={project} enrolled={enrolled} />}
     </div>
   )
@@ -60,12 +69,13 @@ function NewProject({ isFirst, done }: NewProjectProps) {
 
 interface NewAgentsProps {
   readonly project: Project
+  readonly isMore: boolean
   readonly done: (enrolled: readonly Enrolled[]) => void
 }
 
-function NewAgents({ project, done }: NewAgentsProps) {
-  const [first, setFirst] = useState('ada')
-  const [second, setSecond] = useState('ben')
+function NewAgents({ project, isMore, done }: NewAgentsProps) {
+  const [first, setFirst] = useState(isMore ? '' : 'ada')
+  const [second, setSecond] = useState(isMore ? '' : 'ben')
   // Agents that an earlier try created. A second try must not create them again.
   const [made] = useState(() => new Map<string, Agent>())
   const { isBusy, error, submit } = useSubmitting(async () => {
@@ -80,7 +90,7 @@ function NewAgents({ project, done }: NewAgentsProps) {
   const fault = faultsOf(error).name
   return (
     <form onSubmit={submit}>
-      <Heading title="Two agents">Name two agents</Heading>
+      <Heading title="New agents">{isMore ? `Add agents to ${project.name}` : 'Name two agents'}</Heading>
       <p>Each is one coding agent in one terminal: Claude Code, Codex, or another.</p>
       <Field
         label="First agent"

@@ -33,13 +33,12 @@ export function Overview() {
       </div>
       <Silence live={live} />
       <Attention project={id} items={attention} refresh={live.refresh} />
-      {agents.length === 0 ? (
-        <p>
-          No agent yet. <a href="/">Start one</a> from the list of projects.
-        </p>
-      ) : (
-        <Agents live={live} />
-      )}
+      {agents.length === 0 ? <p>No agent yet.</p> : <Agents live={live} />}
+      <p>
+        <a class="button quiet" href={`/?project=${id}`}>
+          Add agents
+        </a>
+      </p>
       <Activity records={snapshot.activity} nowMs={live.nodeNow.value} />
     </>
   )

@@ -1,5 +1,6 @@
 /** Projects with what needs the owner. A node without a project shows the first run. */
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { Project, ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
@@ -8,6 +9,7 @@ import { plural } from '../words/plural.ts'
 import { FirstRun } from './first-run.tsx'
 
 export function Projects() {
+  const { project: into } = useLocation().query
   const [projects, setProjects] = useState<readonly Project[]>()
   const [isNew, setNew] = useState(false)
   const [error, setError] = useState<unknown>(undefined)
@@ -17,6 +19,8 @@ export function Projects() {
   const isOwner = session.value?.user.role === 'owner'
   if (error !== undefined) return <Refusal error={error} />
   if (projects === undefined) return null
+  const target = projects.find(({ id }) => id === into)
+  if (target !== undefined) return <FirstRun isFirst={false} into={target} />
   if (isOwner && (isNew || projects.length === 0)) return <FirstRun isFirst={projects.length === 0} />
   return (
     <>

@@ -1,9 +1,11 @@
 /** Reads a conversation and keeps it current while its screen is open. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Conversation, limits, type Message, type MessagePage } from '../../../../../sdk/browser.ts'
+import { isAttended } from '../../live/attendance.ts'
 import { owner } from '../../owner.ts'
 
-const refreshMs = 2000
+/** The node records no event for an offer, so its mark is read again. */
+const offersMs = 5000
 
 export interface ThreadState {
   readonly about: Conversation | undefined
@@ -20,6 +22,8 @@ export function useThread(
   project: string,
   id: string,
   end: { readonly current: HTMLElement | null },
+  /** Id of the latest record of the project, which may be a new message. */
+  newest: string | undefined,
 ): ThreadState {
   const [about, setAbout] = useState<Conversation>()
   const [messages, setMessages] = useState<readonly Message[]>([])
@@ -41,13 +45,16 @@ export function useThread(
     }
     open().catch(setError)
     const timer = setInterval(() => {
-      if (isOpen && document.visibilityState === 'visible') latest().catch(setError)
-    }, refreshMs)
+      if (isOpen && isAttended.value) latest().catch(setError)
+    }, offersMs)
     return () => {
       isOpen = false
       clearInterval(timer)
     }
   }, [project, id])
+  useEffect(() => {
+    if (oldest !== undefined) latest().catch(setError)
+  }, [newest])
   const first = messages[0]?.sequence ?? 1
   const removedThrough = oldest?.retention_gap?.removed_through_sequence
   return {

@@ -1,0 +1,77 @@
+/**
+ * Whether somebody may be looking. A page that nobody looks at sends nothing, so its sign-in can end by itself.
+ *
+ * - Hidden for 15 seconds, the page is unattended until it is visible again.
+ * - After an hour without a key or a pointer it is idle until the next one.
+ */
+import { computed, signal } from '@preact/signals'
+
+const hiddenMs = 15_000
+const idleMs = 3_600_000
+
+const isHidden = signal(false)
+
+/** True after an hour in which nobody touched the page. */
+export const isIdle = signal(false)
+
+export const isAttended = computed(() => !isHidden.value && !isIdle.value)
+
+let hiddenTimer: ReturnType<typeof setTimeout> | undefined
+let idleTimer: ReturnType<typeof setTimeout> | undefined
+
+function touch(): void {
+  clearTimeout(idleTimer)
+  isIdle.value = false
+  idleTimer = setTimeout(() => {
+    isIdle.value = true
+  }, idleMs)
+}
+
+function look(): void {
+  clearTimeout(hiddenTimer)
+  if (document.visibilityState === 'visible') isHidden.value = false
+  else
+    hiddenTimer = setTimeout(() => {
+      isHidden.value = true
+    }, hiddenMs)
+}
+
+export function startAttendance(): void {
+  for (const event of ['keydown', 'pointerdown', 'pointermove', 'wheel'] as const)
+    addEventListener(event, touch, { passive: true })
+  document.addEventListener('visibilitychange', look)
+  touch()
+  look()
+}
+
+/** Runs `act` while the page is attended, again and again until the signal aborts or `act` throws. */
+export async function whileAttended(signal: AbortSignal, act: (signal: AbortSignal) => Promise<unknown>) {
+  while (!signal.aborted) {
+    await attended(signal)
+    const left = new AbortController()
+    const stop = isAttended.subscribe((is) => {
+      if (!is) left.abort()
+    })
+    try {
+      await act(AbortSignal.any([signal, left.signal]))
+    } catch (error) {
+      if (signal.aborted) return
+      if (!left.signal.aborted) throw error
+    } finally {
+      stop()
+    }
+  }
+}
+
+const attended = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = () => {
+      stop()
+      resolve()
+    }
+    let stop = () => {}
+    stop = isAttended.subscribe((is) => {
+      if (is) queueMicrotask(end)
+    })
+    signal.addEventListener('abort', end, { once: true })
+  })
