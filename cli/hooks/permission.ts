@@ -42,7 +42,7 @@ function isAllowed(command: string, options: PermissionOptions): boolean {
   const [program = '', name = '', ...words] = command.split(' ')
   // Another profile is another identity, whose mail the session was not told of.
   const isOwn = !words.some((word) => word.startsWith('--profile'))
-  // The session has not seen all messages that it would acknowledge.
+  // Another process of the profile may have printed messages that the session has not seen.
   const isNamed = !words.includes('--all')
   return (
     allowed.includes(name) &&
