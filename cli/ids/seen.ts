@@ -12,7 +12,7 @@
 import { accessSync, appendFileSync, constants, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { oneLine } from '../../sdk/plain-text.ts'
-import { type FoundId, type How, type Kind, kinds, uuid } from './kinds.ts'
+import { type FoundId, type How, type Kind, kinds, uuid, wholeId } from './kinds.ts'
 
 export interface SeenBounds {
   /** Size at which a file becomes the old one. */
@@ -199,8 +199,9 @@ const idChars = 36
 
 const parsed = (kind: Kind, text: string): FoundId[] =>
   text.split('\n').flatMap((line) => {
+    const id = line.slice(0, idChars)
     const how = line[idChars] === ' ' ? byLetter.get(line[idChars + 1] ?? '') : undefined
-    return how === undefined ? [] : [{ kind, id: line.slice(0, idChars), how, word: line.slice(idChars + 3) }]
+    return how === undefined || !wholeId.test(id) ? [] : [{ kind, id, how, word: line.slice(idChars + 3) }]
   })
 
 function readIfThere(path: string): string {

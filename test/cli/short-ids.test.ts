@@ -157,6 +157,13 @@ test('a line that was cut off is skipped, and what follows is kept', () => {
   expect(readFileSync(join(folder, 'message'), 'utf8').endsWith(`\n${idOf('3')} p ben\n`)).toBe(true)
 })
 
+test('a line whose id is none names no object', () => {
+  const damaged = [idOf('abcdef1').replace('a202', '....'), `../../../${'x'.repeat(20)}abcdef1`]
+  const { seen } = record({ message: damaged.map((id) => `${id} p ada\n`).join('') })
+  expect(damaged.map(({ length }) => length)).toEqual([36, 36])
+  expect(seen.all('message')).toEqual([])
+})
+
 test('the record is bounded, keeps the latest ids, and grows by nothing that it has', async () => {
   const bounds = { fileBytes: 8 * 1024, lines: 100 }
   const { seen, folder } = record({}, bounds)
