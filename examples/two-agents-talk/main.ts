@@ -137,7 +137,8 @@ async function handOver(from: Person, to: Person): Promise<void> {
   mkdirSync(inbox)
   const uploaded = await from.types(['transfer', 'send', report, '--to', to.name, '--profile', from.name])
   const id = /^uploaded (\S+):/m.exec(uploaded)?.[1] ?? ''
-  await to.types(['transfer', 'receive', id, '--output', inbox, '--profile', to.name])
+  await to.types(['transfer', 'list', '--role', 'recipient', '--profile', to.name])
+  await to.types(['transfer', 'receive', 'last', '--output', inbox, '--profile', to.name])
   const shown = await from.types(['transfer', 'show', id, '--profile', from.name])
   const isSame = readFileSync(join(inbox, 'report.txt')).equals(readFileSync(report))
   if (!isSame || !/^receipt: 80000 bytes/m.test(shown)) throw new Error(`the file did not arrive: ${shown}`)
