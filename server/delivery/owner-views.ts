@@ -1,6 +1,6 @@
 /**
- * What each sign-in last saw of a project's presence, and when it was last told of a change. So a change
- * between two requests of a live view is told, and many changes are told at most once a second.
+ * Records of what each sign-in last saw of a project's presence, and of the last answer about a change. So a
+ * live view gets an answer about a change between two of its requests, and at most one answer a second.
  */
 
 export interface SeenPresence {
