@@ -42,15 +42,17 @@ describe.skipIf(!has('codex', 'tmux'))('Codex in a terminal', () => {
         [
           { text: 'ready' },
           { shell: `${scene.folder}/bin/agent-bridge inbox --profile cleo; echo exit=$?` },
-          { tool: /agent-bridge\/inbox$/, input: {} },
-          { tool: /agent-bridge\/reply$/, input: { message_id: ids[0], text: 'REVIEWED' } },
-          { tool: /agent-bridge\/ack$/, input: { message_ids: ids } },
+          { tool: /\/inbox$/, input: {} },
+          { tool: /\/reply$/, input: { message_id: ids[0], text: 'REVIEWED' } },
+          { tool: /\/ack$/, input: { message_ids: ids } },
           { text: 'handled' },
         ][number],
     )
     const environment = scene.codex(script)
     await scene.run(['hooks', 'install', 'codex', '--profile', 'cleo', '--trust'], environment)
-    const terminal = await begun(script, environment)
+    // To answer needs a permission, which the user gives here for the run.
+    const permitted = 'mcp_servers.agent-bridge.default_tools_approval_mode="approve"'
+    const terminal = await begun(script, environment, ['codex', noDaemon, '-c', permitted])
     await scene.listening()
     const { id, atMs } = await scene.mail()
     ids.push(id)
