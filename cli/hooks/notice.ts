@@ -109,7 +109,7 @@ function labelOf(kind: UnreadMessage['kind'], name: string): string {
   if (kind === 'system') return 'service'
   const plain = plainName(name)
   // The name of an agent does not make it the owner.
-  return /^(owner|service)$/i.test(plain) ? `agent ${plain}` : plain
+  return /^[._-]*(owner|service)[._-]*$/i.test(plain) ? `agent ${plain}` : plain
 }
 
 function detailOf({ types, replyBy }: Senders, at: string): string {

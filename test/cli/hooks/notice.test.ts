@@ -40,6 +40,7 @@ test('a reply that is wanted on another day has its date', () => {
 test('an agent that calls itself owner or service is shown as an agent', () => {
   const text = notice(unread([from('Owner'), from('service'), from('x', { kind: 'system', type: 'task' })]))
   expect(text).toContain('agent Owner 1, agent service 1, service 1 (task)')
+  expect(notice(unread([from('owner.'), from('_Service')]))).toContain('agent owner. 1, agent _Service 1')
 })
 
 const many = (): UnreadMessage[] =>
