@@ -22,7 +22,7 @@ const circlesOf = (texts: Readonly<Record<string, string>>): string[] =>
   )
 
 test('no file of cli, sdk, server and helper is in an import cycle', () => {
-  const paths = globSync('{cli,sdk,server,helper}/**/*.ts', { cwd: root }).sort()
+  const paths = globSync('{cli,sdk,server,helper}/**/*.{ts,tsx}', { cwd: root }).sort()
   expect(paths.length).toBeGreaterThan(500)
   expect(
     circlesOf(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))),

@@ -75,8 +75,9 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^server\/portal\/page\//,
-    may: /^(server\/portal\/page\/|sdk\/browser\.ts$|preact$|preact\/hooks$|@preact\/signals$|preact-iso\/router$)/,
-    because: 'the page is a client like any other: sdk/browser.ts, Preact and its own files',
+    may: /^(server\/portal\/page\/|sdk\/(browser|contract\/audit-kinds)\.ts$|(preact|preact-iso|@preact\/signals)$)/,
+    because:
+      'the page is a client like any other: sdk/browser.ts, the list of audit kinds, Preact and its own files',
   },
   {
     files: /^server\//,
@@ -287,7 +288,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'sdk/bridge.ts': 'defaults of the options of Bridge',
   'sdk/owner/owner.ts': 'defaults of the options of Owner',
   'sdk/browser.ts': 'randomness of a page',
-  'server/portal/page/clock.ts': 'the clocks of the page',
+  'server/portal/page/clock.ts': 'the clocks and randomness of the page',
   'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
   'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',

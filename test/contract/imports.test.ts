@@ -14,7 +14,7 @@ const rules = { dependencies: Object.keys(manifest.dependencies) }
 
 test('every source file keeps the import rules', () => {
   // The faulty samples below are strings that would be parsed as imports of this file.
-  const paths = globSync('{sdk,server,helper,cli,examples,docs,test}/**/*.ts', { cwd: root })
+  const paths = globSync('{sdk,server,helper,cli,examples,docs,test}/**/*.{ts,tsx}', { cwd: root })
     .filter((path) => path !== 'test/contract/imports.test.ts')
     .sort()
   const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
@@ -97,6 +97,12 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
     "const { lab } = await import('../faults/lab/run.ts')",
     'move code that two folders share',
   ],
+  [
+    'server/portal/page/app.tsx',
+    "import { pagePaths } from '../../http/page-paths.ts'",
+    'a client like any other',
+  ],
+  ['server/portal/page/app.tsx', "import { Owner } from '../../../sdk/index.ts'", 'a client like any other'],
   ['server/tasks/actions.ts', "import { routes } from './routes.ts'", 'only app.ts registers routes'],
   ['server/tasks/actions.ts', "import type { FastifyRequest } from 'fastify'", 'knows nothing of HTTP'],
   ['server/tasks/actions/claim.ts', "import { route } from '../../route.ts'", 'knows nothing of HTTP'],
@@ -162,6 +168,7 @@ const right: readonly (readonly [path: string, text: string])[] = [
   ['server/database/migrations/023_a.ts', 'export const sql = `CREATE TABLE a (b TEXT) STRICT;`'],
   ['cli/commands/server/start.ts', "const { startServer } = await import('../../../server/main.ts')"],
   ['cli/commands/send.ts', "import type { Bridge } from '../../sdk/index.ts'"],
+  ['server/portal/page/app.tsx', "import { useState } from 'preact/hooks'"],
   ['test/support/people.ts', "import { startServer } from '../../server/main.ts'"],
   ['test/cli/helper.test.ts', "import { manifestOf } from '../helper/files.ts'"],
   ['test/cli/tasks.test.ts', "import { Desk } from '../support/desk.ts'"],

@@ -52,6 +52,7 @@ inChromium('a conversation', () => {
     await page.keyboard.press('Control+Enter')
     await page.getByText('from the owner', { exact: true }).waitFor()
     await expect.poll(() => page.getByLabel('Message').inputValue()).toBe('')
+    expect(await page.getByRole('alert').count()).toBe(0)
     const { messages } = await bridge.ada.ok<{ messages: { body: string }[] }>({
       target: `/api/v1/conversations/${await ada.conversationWith(ben.id)}/messages`,
     })

@@ -3,11 +3,11 @@
  * program.
  */
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { messageText } from '../../cli/messages/message-text.ts'
 import { tableText } from '../../cli/terminal/output.ts'
 import type { Message } from '../../sdk/index.ts'
-import { fenced, neutralize, oneLine, plainJson } from '../../sdk/plain-text.ts'
+import { fenced, neutralize, oneLine, plainJson, visiblePieces } from '../../sdk/plain-text.ts'
 import { message } from '../support/bridges.ts'
 
 /** Default_Ignorable_Code_Point as Unicode 17 lists it (DerivedCoreProperties.txt), 4174 of them. */
@@ -217,4 +217,33 @@ test('a table keeps each row on its line', () => {
       ],
     ),
   ).toBe('NAME          ID\nben<U+000A>x  1\nc             22')
+})
+
+describe('visiblePieces', () => {
+  test('separates the names of invisible characters from the text', () => {
+    expect(visiblePieces('left\u202eright\u200b')).toEqual([
+      { text: 'left', isName: false },
+      { text: '<U+202E>', isName: true },
+      { text: 'right', isName: false },
+      { text: '<U+200B>', isName: true },
+    ])
+  })
+
+  test('does not take text that looks like a name for one', () => {
+    expect(visiblePieces('<U+202E>')).toEqual([{ text: '<U+202E>', isName: false }])
+    expect(visiblePieces('a\0b')).toEqual([
+      { text: 'a', isName: false },
+      { text: '<U+0000>', isName: true },
+      { text: 'b', isName: false },
+    ])
+  })
+
+  test('joined is the neutralized text', () => {
+    for (const text of ['', 'plain', 'a\u{e0041}\u200d\n\tb', '👩🏽‍💻 ❤️'])
+      expect(
+        visiblePieces(text)
+          .map((piece) => piece.text)
+          .join(''),
+      ).toBe(neutralize(text))
+  })
 })

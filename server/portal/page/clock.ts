@@ -1,4 +1,4 @@
-/** The clocks of the page, and a signal that ticks once a second while the page is visible. */
+/** The clocks and the randomness of the page, and a signal that ticks once a second while the page is visible. */
 import { signal } from '@preact/signals'
 
 /**
@@ -14,6 +14,9 @@ export const moment = (): Moment => ({ monotonicMs: performance.now(), wallMs: D
 /** Milliseconds between two moments: what the clock that ran longer says. */
 export const elapsedMs = (from: Moment, to: Moment): number =>
   Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs)
+
+/** Returns an idempotency key that no other request has. */
+export const freshKey = (): string => crypto.randomUUID()
 
 export const now = signal(moment())
 

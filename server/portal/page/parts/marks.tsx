@@ -5,7 +5,8 @@ type Shape = readonly [tone: string, path: string, isOutline?: boolean]
 
 const ring = 'M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9z'
 const disc = 'M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10z'
-const half = 'M6 1a5 5 0 1 0 0 10zM6 1.5a4.5 4.5 0 0 1 0 9z'
+/** A disc without the right half of its inside. */
+const half = 'M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10zM6 2.5a3.5 3.5 0 0 1 0 7z'
 
 const shapes: Readonly<Record<MarkName | 'stored' | 'offered' | 'acknowledged' | 'alert', Shape>> = {
   listening: ['good', disc],
@@ -28,7 +29,7 @@ export function Mark({ name }: { readonly name: keyof typeof shapes }) {
   const [tone, path, isOutline = false] = shapes[name]
   return (
     <svg class={`mark ${tone}${isOutline ? ' outline' : ''}`} viewBox="0 0 12 12" aria-hidden="true">
-      <path d={path} />
+      <path d={path} fill-rule="evenodd" />
     </svg>
   )
 }

@@ -1,5 +1,5 @@
 /** Runs the action of a form: one at a time, with its failure. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 
 export interface Submitting {
   readonly isBusy: boolean
@@ -10,7 +10,10 @@ export interface Submitting {
 export function useSubmitting(action: () => Promise<unknown>): Submitting {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(undefined)
+  // A second press may come before the state is drawn.
+  const isRunning = useRef(false)
   const run = async () => {
+    isRunning.current = true
     setBusy(true)
     setError(undefined)
     try {
@@ -18,6 +21,7 @@ export function useSubmitting(action: () => Promise<unknown>): Submitting {
     } catch (failure) {
       setError(failure)
     } finally {
+      isRunning.current = false
       setBusy(false)
     }
   }
@@ -26,7 +30,7 @@ export function useSubmitting(action: () => Promise<unknown>): Submitting {
     error,
     submit: (event) => {
       event.preventDefault()
-      if (!isBusy) void run()
+      if (!isRunning.current) void run()
     },
   }
 }

@@ -1,18 +1,14 @@
 /** From nothing to two agents that listen: project, agents, prompts. Each step can be done with Tab and Enter. */
 import { useState } from 'preact/hooks'
-import type { Agent, EnrollmentIssued, Project } from '../../../../sdk/browser.ts'
+import type { Agent, Project } from '../../../../sdk/browser.ts'
 import { owner } from '../owner.ts'
 import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useSubmitting } from '../parts/submitting.ts'
 import { faultsOf } from '../words/refusals.ts'
+import type { Enrolled } from './first-run/enrolled.ts'
 import { Prompts } from './first-run/prompts.tsx'
-
-export interface Enrolled {
-  readonly agent: Agent
-  readonly issued: EnrollmentIssued
-}
 
 const steps = ['Project', 'Agents', 'Prompts'] as const
 

@@ -4,6 +4,7 @@
  */
 import { useRef, useState } from 'preact/hooks'
 import { limits, type Message } from '../../../../../sdk/browser.ts'
+import { freshKey } from '../../clock.ts'
 import { owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
@@ -21,19 +22,19 @@ export function Write({ project, conversation, to, sent }: Props) {
   const [body, setBody] = useState('')
   const [type, setType] = useState<(typeof types)[number]>('note')
   const [recipient, setRecipient] = useState(to[0]?.id ?? '')
-  const key = useRef(crypto.randomUUID())
+  const key = useRef(freshKey())
   const bytes = new TextEncoder().encode(body).length
   const { isBusy, error, submit } = useSubmitting(async () => {
     const where = conversation === undefined ? {} : { conversation_id: conversation }
     const input = { recipient_agent_id: recipient, ...where, type, body }
     const message = await owner.messages.send(project, input, { idempotencyKey: key.current })
-    key.current = crypto.randomUUID()
+    key.current = freshKey()
     setBody('')
     sent(message)
   })
   const change = (text: string) => {
     // Another text is another message, unless the fate of the last one is unknown.
-    if (error === undefined) key.current = crypto.randomUUID()
+    if (error === undefined) key.current = freshKey()
     setBody(text)
   }
   return (
@@ -71,7 +72,8 @@ export function Write({ project, conversation, to, sent }: Props) {
           value={body}
           onInput={({ currentTarget }) => change(currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
+              event.currentTarget.form?.requestSubmit()
           }}
         />
       </label>

@@ -6,7 +6,7 @@ import { Mark } from '../../parts/marks.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
 import { ago, span } from '../../words/time.ts'
-import type { Enrolled } from '../first-run.tsx'
+import type { Enrolled } from './enrolled.ts'
 
 interface Props {
   readonly enrolled: Enrolled

@@ -8,7 +8,7 @@ import type { AuditRecord, Project } from '../../../../../sdk/browser.ts'
 import { liveProject } from '../../live/project.ts'
 import { Heading } from '../../parts/heading.tsx'
 import { Silence } from '../../parts/silence.tsx'
-import type { Enrolled } from '../first-run.tsx'
+import type { Enrolled } from './enrolled.ts'
 import { Prompt } from './prompt.tsx'
 
 interface Props {

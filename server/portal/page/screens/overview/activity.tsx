@@ -1,5 +1,6 @@
 /** The latest records of the audit, newest first, in words. */
 import type { AuditRecord } from '../../../../../sdk/browser.ts'
+import { auditKinds } from '../../../../../sdk/contract/audit-kinds.ts'
 import { Visible } from '../../text/visible.tsx'
 import { ago, exact } from '../../words/time.ts'
 
@@ -20,7 +21,9 @@ export function Activity({ records, nowMs }: Props) {
             </time>{' '}
             <span>
               <Visible text={actor.name === '' ? actor.kind : actor.name} />{' '}
-              <span class="kind">{kindWords(kind)}</span>
+              <span class="kind" title={sentences[kind]}>
+                {kindWords(kind)}
+              </span>
             </span>
           </li>
         ))}
@@ -28,6 +31,8 @@ export function Activity({ records, nowMs }: Props) {
     </section>
   )
 }
+
+const sentences: Readonly<Record<string, string>> = auditKinds
 
 /** `message.acknowledged` becomes `message acknowledged`. */
 const kindWords = (kind: string): string => kind.replace('.', ': ').replaceAll('_', ' ')

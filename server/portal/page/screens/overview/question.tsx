@@ -1,6 +1,7 @@
 /** A question to the owner with its text, answered in place. The answer also acknowledges the question. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AttentionItem, OwnerInboxMessage } from '../../../../../sdk/browser.ts'
+import { freshKey } from '../../clock.ts'
 import { owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
@@ -17,7 +18,7 @@ interface Props {
 export function Question({ project, item, refresh }: Props) {
   const [message, setMessage] = useState<OwnerInboxMessage>()
   const [text, setText] = useState('')
-  const key = useRef(crypto.randomUUID())
+  const key = useRef(freshKey())
   useEffect(() => {
     // Without the text, the link to the conversation remains.
     findMessage(project, item.subject.id).then(setMessage, () => undefined)
