@@ -1,0 +1,114 @@
+/** The owner's commands over several projects: state, live messages, addresses of the page. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { OwnerInboxMessage, ProjectSnapshot } from '../../sdk/index.ts'
+import { readConfig } from '../../server/config.ts'
+import { issueOwnerLink } from '../../server/host/init.ts'
+import type { TestAgent } from '../support/agent.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk, type DeskOptions } from '../support/desk.ts'
+
+let bridge: TestBridge
+let desk: Desk
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  desk = await Desk.make()
+  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const login = ['admin', 'login', '--url', bridge.url, '--link']
+  expect((await desk.run(login, { stdin: `${link}\n` })).code).toBe(0)
+})
+
+afterAll(async () => {
+  await desk.remove()
+  await bridge.close()
+})
+
+const admin = (args: readonly string[], options: DeskOptions = {}) =>
+  desk.run(['admin', ...args], { clock: bridge.clock, ...options })
+
+/** Sends a message to the owner and returns its id. */
+async function toOwner(agent: TestAgent, type: 'question' | 'note', body: string): Promise<string> {
+  const conversation_id = await agent.conversationWith(agent.id)
+  const { message } = await agent.ok<{ message: { id: string } }>({
+    target: '/api/v1/messages',
+    body: { conversation_id, recipient_agent_id: agent.id, type, body },
+  })
+  return message.id
+}
+
+interface Overview {
+  readonly projects: ProjectSnapshot[]
+  readonly questions: OwnerInboxMessage[]
+  readonly has_more_questions: boolean
+}
+
+test('the state of one project is its snapshot', async () => {
+  const { code, stdout } = await admin(['status'])
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^demo, active, observed /)])
+  expect(await desk.json<ProjectSnapshot>(['admin', 'status'])).toMatchObject({ project: { name: 'demo' } })
+})
+
+test('the state of several projects has each, and the first line of each question to the owner', async () => {
+  const other = await bridge.owner.createProject('other')
+  const eve = await bridge.agent('eve', other.id)
+  const first = await toOwner(bridge.ada, 'question', `May I merge?\u001b[2J\n${'x'.repeat(50)}`)
+  await toOwner(bridge.ada, 'note', 'no question')
+  const second = await toOwner(eve, 'question', 'y'.repeat(3000))
+
+  const { code, stdout, stderr } = await admin(['status'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.split('\n\n')[0]?.split('\n')).toEqual([
+    'questions to you:',
+    expect.stringMatching(new RegExp(`^  ada in demo, .*, message ${first.slice(-8)}$`)),
+    '  | May I merge?<U+001B>[2J',
+    expect.stringMatching(new RegExp(`^  eve in other, .*, message ${second.slice(-8)}$`)),
+    `  | ${'y'.repeat(120)} …`,
+  ])
+  expect(stdout).toMatch(/\n\ndemo, active, [\s\S]*\n\nother, active, /)
+
+  const wire = await desk.json<Overview>(['admin', 'status'])
+  expect(wire.projects.map(({ project }) => project.name)).toEqual(['demo', 'other'])
+  expect(wire.questions.map(({ id }) => id)).toEqual([first, second])
+  expect(wire).toMatchObject({ has_more_projects: false, has_more_questions: false })
+
+  const one = await admin(['status', '--project', 'other'])
+  expect(one.stdout).toMatch(/^other, active, /)
+  expect(one.stdout).not.toContain('demo')
+  expect(await admin(['status', '--project', 'nowhere'])).toMatchObject({ code: 3, stdout: '' })
+})
+
+test('the messages to the owner are printed as they come, those of one project only', async () => {
+  const interruption = new AbortController()
+  const before = Promise.withResolvers<void>()
+  const after = Promise.withResolvers<void>()
+  const onOutput = (text: string) => {
+    if (text.includes('no question')) before.resolve()
+    if (text.includes('it is done')) after.resolve()
+  }
+  const args = ['watch', '--messages', '--project', 'demo']
+  const watching = admin(args, { interruption, onOutput })
+  const early = watching.then((ended) => Promise.reject(new Error(JSON.stringify(ended))))
+  await Promise.race([before.promise, early])
+  await toOwner(bridge.ben, 'note', 'it is done')
+  await Promise.race([after.promise, early])
+  interruption.abort()
+  early.catch(() => {})
+  const { code, stdout } = await watching
+  expect(code).toBe(130)
+  // Each is printed once, oldest first, and none of the other project.
+  expect(stdout.match(/^\w+ from agent \w+/gm)).toEqual([
+    'question from agent ada',
+    'note from agent ada',
+    'note from agent ben',
+  ])
+})
+
+test('without --project, watch refuses to choose between several projects', async () => {
+  for (const args of [['watch'], ['watch', '--messages']]) {
+    expect(await admin(args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'bridge: there is more than one project: demo, other\nhint: --project chooses one\n',
+    })
+  }
+})
