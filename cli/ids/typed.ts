@@ -60,6 +60,10 @@ export function resolveIds(command: Command, seen: SeenIds): void {
   }
 }
 
+/** Replaces `last` or the end of an id of this kind, for a command whose first argument names the kind. */
+export const idOfKind = (seen: SeenIds, text: string, kind: Kind): string =>
+  idFor({ seen, ofOthers: false }, text, accepted[kind] ?? { kinds: [kind] })
+
 const nameOf = (argument: Argument): string => argument.name()
 const valueName = ({ flags }: Option): string => /<([a-z_]+)(?:\.\.\.)?>/.exec(flags)?.[1] ?? ''
 

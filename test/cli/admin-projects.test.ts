@@ -112,3 +112,34 @@ test('without --project, watch refuses to choose between several projects', asyn
     })
   }
 })
+
+test('open prints the address of an object on the page, and refuses one that it cannot place', async () => {
+  const { id } = bridge.project
+  const address = async (...args: string[]) => {
+    const { code, stdout, stderr } = await admin(['open', ...args])
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+  }
+  const task = '01980000-0000-7000-8000-000000000001'
+  expect(await address()).toBe(`${bridge.url}\n`)
+  expect(await address('project', 'demo')).toBe(`${bridge.url}/projects/${id}\n`)
+  expect(await address('agent', 'ada', '--project', 'demo')).toBe(
+    `${bridge.url}/projects/${id}/agents/${bridge.ada.id}\n`,
+  )
+  expect(await address('task', task, '--project', 'demo')).toBe(
+    `${bridge.url}/projects/${id}/tasks/${task}\n`,
+  )
+  expect(await address('message', 'last', '--project', 'demo')).toMatch(
+    new RegExp(`^${bridge.url}/projects/${id}/messages/[0-9a-f-]{36}\n$`),
+  )
+  const refused = [
+    [['task'], 'which task? its id is missing'],
+    [['task', 'no-id', '--project', 'demo'], 'this is not the id of a task'],
+    [['task', task], 'there is more than one project'],
+    [['house'], 'must be one of'],
+  ] as const
+  for (const [args, words] of refused) {
+    const { code, stdout, stderr } = await admin(['open', ...args])
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(words)])
+  }
+})
