@@ -237,18 +237,19 @@ const sendersAtLeast = 4
 
 /**
  * Reads the configuration. Flags override the environment, which overrides the file, which overrides the
- * defaults. @throws ConfigError
+ * defaults. `defaults` replaces some defaults of the table. @throws ConfigError
  */
 export function readConfig(
   flags: Partial<Record<SettingName | 'data', string>>,
   env: Environment = process.env,
+  defaults: Partial<Record<SettingName, string>> = {},
 ): Config {
   const data = resolve(flags.data ?? defaultDataFolder(env))
   const file = readFile(join(data, 'config.json'))
   const value = (name: SettingName): string => {
     const setting = settings.find((each) => each.name === name)
     const here = flags[name] ?? env[setting?.env ?? '']
-    const found = here ?? file[name] ?? setting?.fallback ?? ''
+    const found = here ?? file[name] ?? defaults[name] ?? setting?.fallback ?? ''
     if (setting?.kind !== 'file' || found === '') return found
     return here === undefined ? resolve(data, found) : resolve(found)
   }

@@ -25,14 +25,17 @@ export type SettingOptions = DataOption & Readonly<Record<string, string | undef
 export const withData = (to: Command): Command =>
   to.option('--data <folder>', 'the data folder (BRIDGE_DATA)')
 
+export type Defaults = Partial<Record<SettingName, string>>
+
 /**
- * Adds one flag per setting. Called before the command parses its arguments, because the table is loaded only
+ * Adds one flag per setting. `defaults` replaces some defaults of the table. Called before the command parses its arguments, because the table is loaded only
  * then.
  */
-export async function addSettings(to: Command): Promise<void> {
+export async function addSettings(to: Command, defaults: Defaults = {}): Promise<void> {
   const { settings } = await server()
   for (const { name, env, meaning, fallback } of settings) {
-    const usual = fallback === '' ? '' : `; default ${fallback}`
+    const used = defaults[name] ?? fallback
+    const usual = used === '' ? '' : `; default ${used}`
     to.option(`${flagOf(name)} <value>`, `${meaning}${usual} (${env})`)
   }
 }
@@ -49,10 +52,15 @@ export function givenSettings(
   return Object.fromEntries(pairs.filter(([, value]) => value !== undefined))
 }
 
-/** Combines flags, environment and file into one configuration. */
-export function configOf(loaded: Server, { environment }: CliContext, options: SettingOptions) {
+/** Combines flags, environment, file and defaults into one configuration. */
+export function configOf(
+  loaded: Server,
+  { environment }: CliContext,
+  options: SettingOptions,
+  defaults: Defaults = {},
+) {
   const data = options.data === undefined ? {} : { data: options.data }
-  return loaded.readConfig({ ...data, ...givenSettings(loaded, options) }, environment)
+  return loaded.readConfig({ ...data, ...givenSettings(loaded, options) }, environment, defaults)
 }
 
 /** Runs host work and turns the named errors of the server into exit codes. */

@@ -17,9 +17,20 @@ import { parseLink } from '../../owner/link.ts'
 import { type SignInProof, signedInAt } from '../../owner/sign-in.ts'
 import { openSecrets } from '../../terminal/secrets.ts'
 import { createInstallation } from './init.ts'
-import { addSettings, configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
+import {
+  addSettings,
+  configOf,
+  type Defaults,
+  onHost,
+  type Server,
+  type SettingOptions,
+  withData,
+} from './settings.ts'
 import { runUntilEnd, startNode } from './start.ts'
 import { inTurn } from './up-turn.ts'
+
+/** The terminal shows the prompts, so the log has no line per request. */
+const defaults: Defaults = { log_level: 'warn' }
 
 export interface UpOptions extends PasswordOption {
   readonly name?: string
@@ -42,12 +53,12 @@ export function upCommand(context: CliContext, run = up): Command {
 /** Adds the settings of the node. Must run before the server itself is loaded, as in server.ts. */
 export async function addNodeOptions(to: Command): Promise<void> {
   ;(await import('../../startup/young-generation.ts')).holdYoungGeneration()
-  await addSettings(to)
+  await addSettings(to, defaults)
 }
 
 export const up = (context: CliContext, options: UpOptions & SettingOptions): Promise<void> =>
   onHost(async (server) => {
-    const config = configOf(server, context, options)
+    const config = configOf(server, context, options, defaults)
     const { running, owner, invited } = await inTurn(context, () =>
       prepared(server, context, config, options),
     )
