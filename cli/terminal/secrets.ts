@@ -16,7 +16,10 @@ export interface Secrets {
   next(what: string): Promise<string>
   /** Returns whether another secret can be read; always true on a terminal. */
   hasMore(): Promise<boolean>
-  /** Returns a new password, typed twice on a terminal or read from one line of standard input. */
+  /**
+   * Returns a new password, typed twice on a terminal or read from one line of standard input. A terminal asks
+   * again for one that is too short.
+   */
   nextChosen(what: string): Promise<string>
 }
 
@@ -35,7 +38,9 @@ function terminalSecrets(io: Io): Secrets {
     next,
     hasMore: async () => true,
     nextChosen: async (what) => {
-      const first = await next(what)
+      const { min } = (await import('../../sdk/program.ts')).limits.password
+      let first = await next(what)
+      while (first.length < min) first = await next(`it must have at least ${min} characters; ${what}`)
       if ((await io.readSecret(`${what}, again: `)) === first) return first
       throw new CommandError('usage', 'the two passwords differ; nothing was changed')
     },
