@@ -63,7 +63,7 @@ export async function requireProfile(
 const namedAtMost = 8
 
 /** Names of at most 8 profiles of this home that have an identity. */
-async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
+export async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
   const names = (await readdir(dirname(folder)).catch(() => [])).filter(files.isProfileName).sort()
   const found: string[] = []
   for (const name of names) {

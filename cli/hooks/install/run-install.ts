@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
-import { profilePaths, readProfile } from '../../profile/profile.ts'
+import { enrolledBeside, profilePaths, readProfile } from '../../profile/profile.ts'
 import { type HarnessName, harnesses } from '../harnesses.ts'
 import { planKeepingTrust, planTrust } from './codex-trust-plan.ts'
 import { applyInstall, type Facts, insideOf, layoutOf } from './install.ts'
@@ -119,7 +119,10 @@ async function missingIdentity(
   { project }: HooksInstallOptions,
 ): Promise<string[]> {
   const used = (project === true ? folders[await here()] : profile) ?? 'default'
-  const found = await readProfile(profilePaths(home, used)).catch(() => undefined)
+  const paths = profilePaths(home, used)
+  const found = await readProfile(paths).catch(() => undefined)
   if (found !== undefined) return []
-  return [`the profile ${used} has no identity yet: bridge enroll --url URL creates one`]
+  const others = await enrolledBeside(paths)
+  const choice = others.length === 0 ? '' : `--profile can choose one of ${others.join(', ')}; `
+  return [`the profile ${used} has no identity yet: ${choice}bridge enroll --url URL creates one`]
 }

@@ -1,10 +1,11 @@
 /** `hooks install` and `hooks uninstall` leave a home as it was, whatever was in it. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { parse } from 'smol-toml'
 import { afterEach, describe, expect, test } from 'vitest'
 import { harnessNames } from '../../../cli/hooks/harnesses.ts'
+import { profilePaths } from '../../../cli/profile/profile.ts'
 import { Desk } from '../../support/desk.ts'
 import { anyHome, makeHome, put, treeOf } from './homes.ts'
 
@@ -55,6 +56,17 @@ describe.each(harnessNames)('%s', (harness) => {
     await done(desk, 'uninstall', harness)
     expect(await treeOf(desk.folder)).toEqual(before)
   })
+})
+
+test('install for a profile without identity names the profiles that have one', async () => {
+  const desk = await emptyHome()
+  const install = () => desk.run(['hooks', 'install', 'claude', '--dry-run'])
+  expect((await install()).stderr).toMatch(/^the profile default has no identity yet: bridge enroll /m)
+  const { folder } = profilePaths(desk.home, 'ada')
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'profile.json'), '{}')
+  const { stderr } = await install()
+  expect(stderr).toMatch(/identity yet: --profile can choose one of ada; bridge enroll /)
 })
 
 test('40 homes of Codex are the same after uninstall as before install', async () => {
