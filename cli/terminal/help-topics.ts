@@ -24,6 +24,7 @@ export const environment: Readonly<Record<string, string>> = {
   BRIDGE_TASK_INSTRUCTIONS: 'Set likewise: the instructions, unless they contain a NUL character.',
   BRIDGE_TASK_ATTEMPT: 'Set likewise: the number of the attempt; the first is 1.',
   BRIDGE_TASK_DUE_AT: 'Set likewise: when the task is due; empty if it has no due time.',
+  BRIDGE_RENEWS_FOR: 'Set by `bridge task claim --keep` for the process that renews the claim.',
   BRIDGE_DEBUG: 'If set, an error also prints the failed request, its code and the stack trace.',
   XDG_CONFIG_HOME: 'See `BRIDGE_HOME`. A relative path is ignored.',
   XDG_CACHE_HOME:
