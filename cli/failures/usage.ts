@@ -75,11 +75,9 @@ function hintFor(code: string, message: string, command: Command): string {
   const id = /argument '([a-z]+_id)'/.exec(message)?.[1]
   const shows = id === undefined ? undefined : idsShownBy(id, command)
   if (shows !== undefined) return shows
-  if (typed(command) === 'enroll' && code === 'commander.missingMandatoryOptionValue')
-    return "the owner's prompt has the whole command and the code"
   if (code !== 'commander.excessArguments') return `${help} shows how`
   if (takes(command, 'text')) return `put the text in quotes: ${exampleOf(command)}`
-  const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/.test(
+  const readsSecret = /\b(code|password|link|secret|token)\b.* standard input/i.test(
     [command.description(), ...command.options.map((option) => option.description)].join(' '),
   )
   return readsSecret ? `codes and passwords come on standard input; ${help} shows how` : `${help} shows how`

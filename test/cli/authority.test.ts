@@ -83,7 +83,7 @@ test('one paste is enough, and all connections trust the authority in the profil
   writeFileSync(join(machine.home, 'notes.txt'), 'one line\n')
   const [, id = ''] =
     /([0-9a-f]{8}-[0-9a-f-]{27})/.exec(
-      await ok(machine.sh(ada.command('transfer send notes.txt --to ben'))),
+      await ok(machine.sh(ada.command('transfer send notes.txt --to ben --json'))),
     ) ?? []
   await ok(machine.sh(ben.command(`transfer receive ${id} --output received.txt`)))
   expect(readFileSync(join(machine.home, 'received.txt'), 'utf8')).toBe('one line\n')

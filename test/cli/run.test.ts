@@ -94,7 +94,7 @@ test.each([
   ],
   [['listen', '--timeout', 'soon'], 'It must be a duration like 90'],
   [['history', 'ben', '--limit', '101'], 'It must be a whole number from 1 to 100.'],
-  [['enroll'], "required option '--url <url>' not specified"],
+  [['admin', 'setup'], "required option '--name <name>' not specified"],
   [['peers', '--profile', '../other'], 'a profile name may contain only letters'],
 ])('%j is a usage error in one line', async (argv, words) => {
   const { code, stdout, stderr } = await runHere(argv)

@@ -121,6 +121,7 @@ test('an interrupted upload resumes with the same sealed bytes, and then deletes
   await kim.lines('transfer', 'send', source(), '--resume', id)
   expect(await sealedCopies()).toEqual([])
   const into = await box()
+  await lou.bridge('transfer', 'list')
   await lou.lines('transfer', 'receive', id, '--output', into)
   expect((await readFile(join(into, 'report.pdf'))).equals(bytes)).toBe(true)
 })

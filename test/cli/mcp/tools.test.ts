@@ -2,7 +2,7 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Message, Task, Transfer } from '../../../sdk/index.ts'
+import type { Message, Task, Transfer, TransferList } from '../../../sdk/index.ts'
 import { type Enrolled, enrolled, storedId } from '../../support/profiles.ts'
 import { FileScene } from '../file-scene.ts'
 import { McpSession } from './mcp-session.ts'
@@ -26,7 +26,7 @@ afterAll(async () => {
 const most = 16 * 1024
 /** Sends a body to cleo, also one that no command line can hold. */
 const sendToCleo = async (body: string) =>
-  storedId(await scene.desk.run(['send', 'cleo', '--profile', 'dan'], { stdin: `${body}\n` }))
+  storedId(await scene.desk.run(['send', 'cleo', '--profile', 'dan', '--json'], { stdin: `${body}\n` }))
 const inboxOf = async (who: Enrolled) =>
   (await who.lines<{ messages: Message[] }>('inbox', '--limit', '1000'))[0]?.messages ?? []
 const ackAll = async () => {
@@ -316,8 +316,9 @@ describe('files', () => {
       '--profile',
       agent.name,
     ]
-    const { stderr } = await scene.desk.run(words, { interruption, onError })
-    const id = /--resume (\S+)/.exec(stderr)?.[1] ?? ''
+    await scene.desk.run(words, { interruption, onError })
+    const [list] = await dan.lines<TransferList>('transfer', 'list', '--role', 'sender', '--newest')
+    const id = list?.transfers[0]?.id ?? ''
     const waiting = await mcp.call('files', { action: 'receive', id, path: 'late.copy' })
     expect(waiting.text).toMatch(
       /^nothing_came \(exit code 4\): accepted, but the sender has not uploaded it yet/,
