@@ -317,8 +317,8 @@ describe('files', () => {
       agent.name,
     ]
     await scene.desk.run(words, { interruption, onError })
-    const [list] = await dan.lines<TransferList>('transfer', 'list', '--role', 'sender', '--newest')
-    const id = list?.transfers[0]?.id ?? ''
+    const [list] = await dan.lines<TransferList>('transfer', 'list', '--role', 'sender')
+    const id = list?.transfers.at(-1)?.id ?? ''
     const waiting = await mcp.call('files', { action: 'receive', id, path: 'late.copy' })
     expect(waiting.text).toMatch(
       /^nothing_came \(exit code 4\): accepted, but the sender has not uploaded it yet/,
