@@ -12,7 +12,7 @@ const places = ['project', 'agent', 'task', 'message', 'transfer'] as const
 export type Place = (typeof places)[number]
 
 export function openCommand(context: CliContext, run = open): Command {
-  const build = command('open', 'bridge admin open project demo')
+  const build = command('open', 'bridge admin open')
     .description(
       "Print the address of the owner's page, or of one object on it, at the node of this sign-in.",
     )
