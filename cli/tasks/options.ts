@@ -64,11 +64,23 @@ export const newTaskFields = (
   ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
 })
 
-/** Names of the peers that this profile knows, without a request to the node. */
-export async function peerNames(context: CliContext): Promise<(agentId: string) => string> {
+/**
+ * Names of the peers that this profile knows. If a text shows one of `agentIds` and the profile does not know it,
+ * the peers are read once from the node. A peer that is still unknown, or unreadable, has its id as name.
+ */
+export async function peerNames(
+  context: CliContext,
+  agentIds: readonly string[] = [],
+): Promise<(agentId: string) => string> {
   const { bridge, profile } = await context.agent()
   const { agent } = profile.identity
-  const known = await bridge.directory.rememberedNames()
+  const { directory } = bridge
+  let known = await directory.rememberedNames()
+  const isUnknown = (id: string) => id !== agent.id && !known.has(id)
+  if (!context.output.json && agentIds.some(isUnknown)) {
+    await directory.peers({ signal: context.signal }).catch(() => [])
+    known = await directory.rememberedNames()
+  }
   return (agentId) => (agentId === agent.id ? agent.name : (known.get(agentId) ?? agentId))
 }
 

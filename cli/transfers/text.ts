@@ -11,6 +11,12 @@ export const transferHeader = ['id', 'state', 'from', 'to', 'size', 'age', 'file
 
 type NameOf = (agentId: string) => string
 
+/** Ids of the agents that the texts of a transfer name. */
+export const agentsOf = ({ sender_agent_id, recipient_agent_id }: TransferSummary): string[] => [
+  sender_agent_id,
+  recipient_agent_id,
+]
+
 export const transferRow = (transfer: TransferSummary, nameOf: NameOf, now: Date): string[] => [
   transfer.id,
   transferState(transfer, now),

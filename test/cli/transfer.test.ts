@@ -31,7 +31,6 @@ const sent = (file = 'report.pdf') => join(folder, file)
 beforeAll(async () => {
   scene = await FileScene.open('ines', 'jon')
   ;({ bridge, desk, home, folder, sender: ines, recipient: jon } = scene)
-  await jon.bridge('peers')
   await writeFile(sent(), bytes)
 })
 

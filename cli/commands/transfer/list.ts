@@ -5,7 +5,7 @@ import type { CliContext } from '../../context.ts'
 import { whole } from '../../owner/text.ts'
 import { peerNames } from '../../tasks/options.ts'
 import { transferStates } from '../../transfers/options.ts'
-import { transferHeader, transferRow } from '../../transfers/text.ts'
+import { agentsOf, transferHeader, transferRow } from '../../transfers/text.ts'
 
 export interface TransferListOptions {
   readonly state?: (typeof transferStates)[number]
@@ -40,7 +40,7 @@ export async function transferList(
     }
     found.push(transfer)
   }
-  const nameOf = await peerNames(context)
+  const nameOf = await peerNames(context, found.flatMap(agentsOf))
   const rows = found.map((transfer) => transferRow(transfer, nameOf, clock()))
   output.table(whole('transfers', found), transferHeader, rows, 'no transfers')
 }

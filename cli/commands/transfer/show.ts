@@ -3,7 +3,7 @@ import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { peerNames } from '../../tasks/options.ts'
 import { exampleTransfer } from '../../transfers/options.ts'
-import { transferText } from '../../transfers/text.ts'
+import { agentsOf, transferText } from '../../transfers/text.ts'
 
 export function transferShowCommand(context: CliContext, run = transferShow): Command {
   return command('show', `bridge transfer show ${exampleTransfer}`)
@@ -16,5 +16,5 @@ export async function transferShow(context: CliContext, transferId: string): Pro
   const { output, clock, signal } = context
   const { transfers } = await context.bridge()
   const transfer = await transfers.get(transferId, { signal })
-  output.result(transfer, transferText(transfer, await peerNames(context), clock()))
+  output.result(transfer, transferText(transfer, await peerNames(context, agentsOf(transfer)), clock()))
 }
