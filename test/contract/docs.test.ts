@@ -222,7 +222,7 @@ test('the numbers in the prose of protocol.md and operations.md are those of the
     `An agent has ${limits.ratePerSecond} requests a second, in bursts of up to ${limits.rateBurst}`,
     `After ${limits.failedAuthPerMinute} failed authentications a minute`,
     `within ${minutes(limits.setupLinkSeconds)} minutes of \`init\``,
-    `${minutes(limits.setupLinkSeconds)} minutes | a browser, or \`bridge admin setup`,
+    `${minutes(limits.setupLinkSeconds)} minutes | \`bridge admin setup`,
     `${minutes(limits.ownerLinkSeconds)} minutes | \`bridge admin login`,
     `more than ${limits.proofBackSeconds} seconds old or more than ${limits.proofAheadSeconds} ahead`,
     `a read of the inbox waits up to ${limits.inboxWaitSeconds}`,
