@@ -124,7 +124,7 @@ test.skipIf(!isThere)('a client in Python does everything that the page describe
       file: {
         uploads: [[1], [0, 2]],
         verified: true,
-        notices: ['transfer', 'transfer'],
+        notices: ['transfer'],
         early: 'state_conflict',
         state: 'verified',
         same: true,
