@@ -274,7 +274,7 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
     const changed = await changeTransfer(tx, transfer, { state, ends_at: null })
     const notice = {
       what: state,
-      more: 'the node was restored from a backup, which does not contain the bytes of packages; offer the file again',
+      note: 'the node was restored from a backup, which does not contain the bytes of packages; offer the file again',
     } as const
     await notify(context, tx, changed, { ...notice, to: 'sender' })
     await notify(context, tx, changed, { ...notice, to: 'recipient' })
