@@ -282,7 +282,7 @@ test('a node without owner and open link prints a link at its start, on standard
   database.prepare('DELETE FROM owner_links').run()
   database.close()
   const { url, started } = await start()
-  const said = await started.said(/set up the owner within 30 minutes: .*#\S{43}\n/)
+  const said = await started.said(/set up the owner within 30 minutes: open \S+#\S{43} in a browser/)
   const link = /http:\S+#\S+/.exec(said)?.[0] ?? ''
   expect(link).not.toBe(first)
   expect(await setUp(link, url)).toMatchObject({ code: 0 })

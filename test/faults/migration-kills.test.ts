@@ -172,6 +172,17 @@ test.skipIf(!canTrace)(
   },
 )
 
+type Rows = Readonly<Record<string, readonly string[]>>
+
+/** Returns the rows of the tables of `before`, without the columns that a later migration added at their ends. */
+const keptOf = (before: Rows, after: Rows): Rows =>
+  Object.fromEntries(
+    Object.entries(before).map(([table, rows]) => [
+      table,
+      (after[table] ?? []).map((row, nth) => (row.startsWith(`${rows[nth]}, `) ? (rows[nth] ?? '') : row)),
+    ]),
+  )
+
 test.skipIf(!canTrace)(
   'a kill while the record of the replaced migrations becomes that of the baseline leaves one of the two, and every row',
   { timeout: 300_000 },
@@ -189,7 +200,7 @@ test.skipIf(!canTrace)(
       expect(stepsLeft(), `write ${nth}`).toBeGreaterThanOrEqual(baselineLength)
       if (nth === 1) expect(recorded()).toEqual(steps)
       expect(await upgraded([]), `write ${nth}`).toBe('open')
-      expect(stored(data), `write ${nth}`).toMatchObject(before)
+      expect(keptOf(before, stored(data)), `write ${nth}`).toEqual(before)
       expect(recorded(), `write ${nth}`).toHaveLength(migrations.length)
       if (!isFull && kills === 3) break
     }

@@ -55,7 +55,7 @@ describe('the upgrade', () => {
   const refused: readonly [string, string, number, string][] = [
     ['of another path', upgrade('/api/v1/other'), 404, 'not_found'],
     ['of the event stream', upgrade('/api/v1/events'), 401, 'unauthenticated'],
-    ['of an empty path', upgrade('/'), 404, 'not_found'],
+    ['of a path below it', upgrade('/api/v1/socket/'), 404, 'not_found'],
     ['with credentials in the URL', upgrade('/api/v1/socket?authorization=AgentKey'), 404, 'not_found'],
     ['of an absolute target', upgrade('http://bridge/api/v1/socket'), 404, 'not_found'],
     [

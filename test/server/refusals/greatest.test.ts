@@ -21,13 +21,14 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Fields whose value must match another field or stored data: a proof, a secret, a claim, a file. */
+/** Fields whose value must match, or differ from, stored data: a proof, a secret, a claim, a file, a unique name. */
 const bound: Partial<Record<EndpointId, readonly string[]>> = {
   'enrollments.claim': ['code', 'public_key', 'proof', 'device'],
   'owner.signIn.setup': ['token'],
   'owner.signIn.start': ['name', 'password', 'link_token'],
   'owner.signIn.confirm': ['password'],
   'owner.projects.delete': ['confirm_name'],
+  'owner.projects.change': ['name'],
   'transfers.create': ['size', 'sha256', 'parts'],
   'transfers.receipt': ['size', 'sha256'],
   'tasks.renew': ['claim_generation', 'session_generation'],
@@ -118,9 +119,13 @@ test.each(asked.filter(({ numbers }) => numbers.length > 0))(
   '$id accepts the largest and the smallest number of each parameter',
   async ({ id, entry, numbers }) => {
     const ready = await (cases[id] as CaseOf<never>).success(world)
+    const given = new URLSearchParams(ready.query)
+    const required = (entry.query as Schema).required ?? []
+    const needed = Object.fromEntries(required.map((each) => [each, given.get(each) ?? '']))
     for (const { name, edges } of numbers)
       for (const edge of edges) {
-        const reply = await send(entry, { ...ready, query: `?${name}=${edge}` })
+        const query = new URLSearchParams({ ...needed, [name]: String(edge) })
+        const reply = await send(entry, { ...ready, query: `?${query}` })
         expect([name, edge, reply.status, reply.status === 200 ? '' : reply.text]).toEqual([
           name,
           edge,
