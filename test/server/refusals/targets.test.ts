@@ -77,6 +77,9 @@ const malformedOf = (format: string | undefined, pattern: string | undefined): r
   return pattern === undefined ? [] : malformedIndexes
 }
 
+/** Only a field of free text has a minimum length. */
+const isText = (minLength: number | undefined): boolean => minLength !== undefined
+
 describe.each(named(answering))('$id', ({ entry, place }) => {
   const invalid = (what: string, changed: object, path: string) => invalidOf(entry, what, changed, path)
 
@@ -96,11 +99,11 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
     const all = [
       invalid('unknown', { query: '?surplus=1' }, 'query/surplus'),
       invalid('unknown and poisoned', { query: '?__proto__=1' }, 'query/__proto__'),
-      ...query.flatMap(([name, { type, minimum = 0, maximum = 0 }]) => {
+      ...query.flatMap(([name, { type, minLength, minimum = 0, maximum = 0 }]) => {
         const wrong =
           type === 'integer'
             ? [...otherNumbers, minimum - 1, maximum + 1]
-            : ['', ...malformedIds.slice(0, -1)]
+            : ['', ...(isText(minLength) ? ['a'.repeat(5000)] : malformedIds.slice(0, -1))]
         const right = type === 'integer' ? minimum : unknownId
         return [
           ...rowsAt(place, 5, wrong).map((value) =>
