@@ -51,7 +51,7 @@ test('one command gives two prompts, whose agents talk; the next finds all of it
   expect((await second.ended).code).toBe(0)
   expect(again).toMatchObject({ url: made.url, running: true })
   expect(await enroll(again)).toEqual([0, 0])
-  await started.said(/ada has enrolled/)
+  expect(await started.said(/ada has enrolled/)).toContain(`your page, in a browser: ${made.url}\n`)
   await started.said(/ben has enrolled/)
 
   await home.run(['session', 'start', '--profile', 'ben'])

@@ -66,6 +66,8 @@ export const up = (context: CliContext, options: UpOptions & SettingOptions): Pr
       await owner.close()
       return
     }
+    const page = context.io.isTerminal.stderr ? await server.issueOwnerLink(config) : running.url
+    context.output.note(`your page, in a browser: ${page}`)
     context.output.next('control-C stops the node; bridge up starts it again')
     reportArrivals(context, owner, invited).catch(() => {
       // The node is stopping, or the sign-in has ended: nobody waits for these lines then.
