@@ -1,11 +1,8 @@
 /**
- * Sending a file: describe it, encrypt it, offer it, and upload the missing parts or serve it from this
- * machine.
+ * Sending a file: describe it, encrypt it, offer it, and upload the missing parts or serve it from here.
  *
- * - An upload is finished when the node has verified the package. Only the receipt confirms that the
- *   recipient has the file.
- * - A sending that stopped before that is resumed by the same call, or by {@link resumeSending} with its id.
- *   It sends exactly the bytes that were offered.
+ * - The node verifies an uploaded package. Only the receipt confirms that the recipient has the file.
+ * - The same call, or {@link resumeSending} with the id, resumes a sending with the bytes that were offered.
  *
  * Spec §1, §3; contract §9.
  */
@@ -209,9 +206,7 @@ async function openSending(
   return { folder: await SendingFolder.begin(keep, sending, idempotencyKey ?? freshKey(context.random), now) }
 }
 
-/**
- * Returns the path of the bytes to send: the file itself, or its private copy if it is encrypted or served.
- */
+/** Returns the path of the bytes: the file, or its private copy if it is encrypted or served. */
 const bytesOf = (folder: SendingFolder, { path, mode, sealed_to }: Sending): string =>
   mode === 'package' && sealed_to === null ? path : folder.bytes
 
@@ -235,10 +230,7 @@ async function prepared(
 const isFile = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => undefined))?.isFile() === true
 
-/**
- * Copies the file. Not a hard link, which would change with the file. Shares blocks where the file system
- * can.
- */
+/** Copies the file, sharing blocks where the file system can. A hard link would change with the file. */
 async function copied(path: string, draft: string): Promise<void> {
   await copyFile(path, draft, constants.COPYFILE_FICLONE).catch((error: unknown) => {
     throw storageFailed(path, error)

@@ -2,9 +2,9 @@
  * `bridge up`: from an empty machine to prompts for coding agents, in one command.
  *
  * - It creates the installation, runs the node in the foreground, and creates the owner, a project and agents.
- *   Whatever exists is used as it is.
+ *   It uses what exists.
  * - If the node of the data folder is already running, it prints the prompts and ends.
- * - Whoever may write the data folder may sign in as the owner, so a repeated `up` asks for no password.
+ * - A user who can write the data folder may sign in as the owner, so a repeated `up` asks for no password.
  *
  * Contract §10 "Sign-in", §12.
  */
