@@ -5,8 +5,8 @@
  * - `mail.json`: unacknowledged messages as the waiter read them, without bodies. The file is absent if there
  *   are none.
  * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
- *   `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time at which the owner was
- *   told that the session is not woken for a while.
+ *   `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time of the last line to
+ *   the owner about a session that is not woken for a while.
  * - `<harness>.<event>.ran`: time of the last run of each event.
  * - `read`: time of the last `bridge inbox`. `lock`: held while one of these files is changed.
  *

@@ -1,9 +1,9 @@
 /**
  * The plan of each harness.
  *
- * - Claude Code: `--plugin-dir`, which adds up with options of the user, while a second `--settings` would
- *   replace the first.
- * - Codex: `-c` for each value, and trust in exactly our hooks; see codex-flags.ts.
+ * - Claude Code: `--plugin-dir`, which adds up with options of the user. A second `--settings` may replace
+ *   theirs.
+ * - Codex: `-c` for each value, and trust in exactly our hooks (codex-flags.ts).
  * - opencode: `OPENCODE_CONFIG_CONTENT` names our plugin file.
  * - Copilot CLI: `--plugin-dir`.
  * - Gemini CLI loads extensions only from its own folder, so there is no plan.

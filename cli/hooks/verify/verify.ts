@@ -113,7 +113,7 @@ async function senderOf(home: string, profile: string, from: string | undefined)
   })
 }
 
-/** Removes the files of the sessions that the commands were told of. */
+/** Removes the files of the hooks about the sessions of this verification. */
 function removeTraces({ home, harness, profile }: VerifyScene): void {
   const places = placesOf(home, profile)
   const name = `${harness}-${sessionId}`
