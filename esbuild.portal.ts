@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { build, type Metafile, stop } from 'esbuild'
+import { build, type Metafile, type Plugin, stop } from 'esbuild'
 import { contractAsValues } from './esbuild.contract.ts'
 
 /** A file with its compressed bytes in base64. */
@@ -44,6 +44,8 @@ export async function buildPortal(): Promise<{ files: readonly PortalFile[]; met
     entryPoints: { app: `${page}/main.tsx`, style: `${page}/style/page.css` },
     outdir: 'assets',
     entryNames: '[name].[hash]',
+    chunkNames: 'part.[hash]',
+    splitting: true,
     bundle: true,
     minify: true,
     format: 'esm',
@@ -55,12 +57,13 @@ export async function buildPortal(): Promise<{ files: readonly PortalFile[]; met
     logLevel: 'warning',
     metafile: true,
     write: false,
-    plugins: [contractAsValues(root, { forPage: true })],
+    plugins: [contractAsValues(root, { forPage: true }), oneFirstPart],
   })
   const built = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]))
+  const script = partWith(metafile, `${page}/main.tsx`)
   const icon = readFileSync(join(root, page, 'style/icon.svg'))
   built.set(`icon.${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`, icon)
-  built.set('index.html', Buffer.from(html([...built.keys()])))
+  built.set('index.html', Buffer.from(html(script, [...built.keys()])))
   return { metafile, files: [...built].map(([name, contents]) => written(name, contents)) }
 }
 
@@ -71,7 +74,38 @@ const written = (name: string, contents: Uint8Array): PortalFile => ({
   gzip: gzipSync(contents, { level: 9 }).toString('base64'),
 })
 
-function html(names: readonly string[]): string {
+/**
+ * Puts everything that the first load needs into one file.
+ *
+ * esbuild splits by what is shared: a module of the first load goes to another file for each set of screens that
+ * use it, and the browser would have to load them all. A screen that is loaded later therefore imports the main
+ * module, so that all screens share all of the first load.
+ */
+const oneFirstPart: Plugin = {
+  name: 'one-first-part',
+  setup({ onResolve, onLoad }) {
+    const main = join(root, page, 'main.tsx')
+    const later = new Set<string>()
+    onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+      if (kind === 'dynamic-import') later.add(join(resolveDir, path))
+      return undefined
+    })
+    onLoad({ filter: /\.tsx$/ }, ({ path }) =>
+      later.has(path)
+        ? { contents: `${readFileSync(path, 'utf8')}\nimport ${JSON.stringify(main)}\n`, loader: 'tsx' }
+        : undefined,
+    )
+  },
+}
+
+/** Returns the name of the output that contains a module. */
+function partWith({ outputs }: Metafile, module: string): string {
+  const found = Object.entries(outputs).find(([, { inputs }]) => module in inputs)
+  if (found === undefined) throw new Error(`no output contains ${module}`)
+  return basename(found[0])
+}
+
+function html(script: string, names: readonly string[]): string {
   const asset = (pattern: RegExp): string => `/assets/${names.find((name) => pattern.test(name))}`
   return `<!doctype html>
 <html lang="en">
@@ -82,7 +116,7 @@ function html(names: readonly string[]): string {
 <title>bridge</title>
 <link rel="icon" href="${asset(/^icon\./)}">
 <link rel="stylesheet" href="${asset(/^style\..*css$/)}">
-<script type="module" src="${asset(/^app\..*js$/)}"></script>
+<script type="module" src="/assets/${script}"></script>
 </head>
 <body>
 <div id="app"></div>

@@ -57,7 +57,7 @@ test('the page has no inline script, style or handler, and names no other host',
 
 test('no source of the page writes HTML text or runs text', async () => {
   const files = [...(await pageFiles())].filter(([name]) => name.endsWith('.js'))
-  expect(files).toHaveLength(1)
+  expect(files.length).toBeGreaterThan(1)
   for (const [, { answer }] of files)
     expect(answer.variants.identity.toString()).not.toMatch(
       /insertAdjacentHTML|document\.write|\beval\(|new Function|outerHTML\s*=|srcdoc/,

@@ -1,19 +1,21 @@
 /** Chooses between the states of the page: starting, wrong address, signed out, signed in. */
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router'
 import { booted } from './boot.ts'
+import { lazily } from './lazily.tsx'
 import { asking, session } from './owner.ts'
 import { Refusal } from './parts/refusal.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
 import { Confirm } from './screens/confirm.tsx'
-import { Conversations } from './screens/conversations.tsx'
 import { Elsewhere } from './screens/elsewhere.tsx'
 import { Overview } from './screens/overview.tsx'
 import { Projects } from './screens/projects.tsx'
 import { SetUp } from './screens/set-up.tsx'
 import { SignIn } from './screens/sign-in.tsx'
-import { Thread } from './screens/thread.tsx'
 import { WrongOrigin } from './screens/wrong-origin.tsx'
+
+const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
+const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
 export function App() {
   const boot = booted.value
