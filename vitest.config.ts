@@ -8,6 +8,10 @@ const report = 'coverage/tests.json'
 /** No test may fall back to the folders of the person who runs it: what is not set explicitly cannot be created. */
 const nowhere = '/dev/null/not-set-by-the-test'
 
+/** Tests of the owner's page in Chromium: `npm run test:page`. The first one is also part of `npm test`. */
+const smoke = 'test/portal/smoke.test.ts'
+const page = 'test/portal/*.test.ts'
+
 /** Files that mock modules, or listen to every statement of their process. */
 const aProcessEach = ['test/faults/fencing-control.test.ts', 'test/**/query-plans.test.ts']
 
@@ -23,7 +27,7 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/bench/**', ...aProcessEach],
+          exclude: ['test/bench/**', ...aProcessEach, page.replace('*', '!(smoke)')],
           isolate: false,
           setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
         },
@@ -31,6 +35,18 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'alone', include: aProcessEach, setupFiles: ['test/support/leftovers.ts'] },
+      },
+      // All files share one Chromium, each with browsers of its own in it.
+      {
+        extends: true,
+        test: {
+          name: 'page',
+          include: [page],
+          exclude: [smoke],
+          isolate: false,
+          globalSetup: ['test/support/build.ts', 'test/portal/one-chromium.ts'],
+          setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
+        },
       },
     ],
     // Many tests wait for a process or a deadline: twice as many at a time as there are cores.
@@ -46,7 +62,8 @@ export default defineConfig({
     unstubEnvs: true,
     unstubGlobals: true,
     allowOnly: process.env.CI === undefined,
-    reporters: ['default', ['json', { outputFile: report }]],
+    reporters: ['default', 'json'],
+    outputFile: { json: report },
     coverage: { include: ['sdk/**', 'server/**', 'cli/**', 'helper/**'], reportsDirectory: 'coverage' },
   },
 })

@@ -2,17 +2,14 @@
  * A real Chromium for the tests of the owner's page.
  *
  * Every page that it opens records as faults: a console error, a violation of the content security policy, a
- * dialog of a script, and a request to another origin. The program is Debian's, or the file that
- * `BRIDGE_CHROMIUM` names.
+ * dialog of a script, and a request to another origin.
  */
-import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { describe } from 'vitest'
-
-const program = process.env.BRIDGE_CHROMIUM ?? '/usr/bin/chromium'
+import { hasChromium, launchOptions } from './chromium-program.ts'
 
 /** Tests that need Chromium. Without the program they are skipped by name. */
-export const inChromium = describe.skipIf(!existsSync(program))
+export const inChromium = describe.skipIf(!hasChromium)
 
 export interface Visitor {
   readonly page: Page
@@ -30,7 +27,9 @@ export interface Chromium {
 }
 
 export async function startChromium(): Promise<Chromium> {
-  const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+  // The Chromium of this run, or one for this file alone. After `connect`, `close` ends only what was opened here.
+  const { BRIDGE_TEST_CHROMIUM: shared } = process.env
+  const browser = await (shared === undefined ? chromium.launch(launchOptions) : chromium.connect(shared))
   return {
     visitor: (origin, options = {}) => visit(browser, origin, options),
     close: () => browser.close(),

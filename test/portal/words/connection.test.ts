@@ -1,7 +1,7 @@
 /** The words of presence on the owner's page, for each shape of a connection. */
 import { describe, expect, test } from 'vitest'
-import type { Connection } from '../../sdk/browser.ts'
-import { presence } from '../../server/portal/page/words/connection.ts'
+import type { Connection } from '../../../sdk/browser.ts'
+import { presence } from '../../../server/portal/page/words/connection.ts'
 
 const nowMs = Date.parse('2026-01-01T12:00:00.000Z')
 const at = (seconds: number): string => new Date(nowMs + seconds * 1000).toISOString()
