@@ -16,9 +16,23 @@ export const asking = signal<Asking | undefined>(undefined)
 
 let pending: Promise<boolean> | undefined
 
+/** Number of dialogs that ask for the password themselves. */
+let asksItself = 0
+
+/** Runs an act whose own dialog asks for the password, so `reauth_required` reaches it. */
+export async function withoutAsking<T>(act: () => Promise<T>): Promise<T> {
+  asksItself += 1
+  try {
+    return await act()
+  } finally {
+    asksItself -= 1
+  }
+}
+
 /** All requests that are refused at the same time share one question. */
 function reauthorize({ code }: BridgeError): Promise<boolean> {
-  if (session.value === undefined) return Promise.resolve(false)
+  if (session.value === undefined || (code === 'reauth_required' && asksItself > 0))
+    return Promise.resolve(false)
   pending ??= new Promise<boolean>((resolve) => {
     const answer = (isAuthorized: boolean) => {
       asking.value = undefined

@@ -6,10 +6,11 @@ interface Props {
   readonly value: string
   readonly change: (value: string) => void
   readonly isNew?: boolean | undefined
+  readonly hasFocus?: boolean
   readonly fault?: string | undefined
 }
 
-export function Password({ value, change, isNew = false, fault }: Props) {
+export function Password({ value, change, isNew = false, hasFocus = false, fault }: Props) {
   const [isShown, show] = useState(false)
   return (
     <div class="password">
@@ -21,7 +22,7 @@ export function Password({ value, change, isNew = false, fault }: Props) {
         minLength={isNew ? 12 : 1}
         maxLength={isNew ? 128 : 512}
         hint={isNew ? '12 characters or more' : undefined}
-        {...{ value, change, fault }}
+        {...{ value, change, fault, hasFocus }}
       />
       <button type="button" class="quiet" aria-pressed={isShown} onClick={() => show(!isShown)}>
         {isShown ? 'Hide' : 'Show'}

@@ -1,23 +1,21 @@
 /** Dialog over any screen: signs in again, or confirms the password. The refused request then goes by itself. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { type Asking, owner, session } from '../owner.ts'
+import { Dialog } from '../parts/dialog.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useSubmitting } from '../parts/submitting.ts'
 
 export function Confirm({ asking: { isExpired, answer } }: { readonly asking: Asking }) {
-  const dialog = useRef<HTMLDialogElement>(null)
   const [password, setPassword] = useState('')
-  useEffect(() => dialog.current?.showModal(), [])
   const name = session.value?.user.name ?? ''
   const { isBusy, error, submit } = useSubmitting(async () => {
     session.value = await (isExpired ? owner.start({ name, password }) : owner.signIn.confirm(password))
     answer(true)
   })
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={() => answer(false)}>
+    <Dialog title={isExpired ? 'Sign in again' : 'Confirm with your password'} close={() => answer(false)}>
       <form onSubmit={submit}>
-        <h2 id="confirm-title">{isExpired ? 'Sign in again' : 'Confirm with your password'}</h2>
         <p>
           {isExpired
             ? 'The sign-in has ended. What you wrote is kept.'
@@ -38,6 +36,6 @@ export function Confirm({ asking: { isExpired, answer } }: { readonly asking: As
           </button>
         </p>
       </form>
-    </dialog>
+    </Dialog>
   )
 }

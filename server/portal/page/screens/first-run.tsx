@@ -22,6 +22,8 @@ interface Props {
 export function FirstRun({ isFirst, into }: Props) {
   const [project, setProject] = useState(into)
   const [enrolled, setEnrolled] = useState<readonly Enrolled[]>()
+  const drop = (agent: string) =>
+    setEnrolled((all) => all?.map((each) => (each.agent.id === agent ? withoutPrompt(each) : each)))
   const at = project === undefined ? 0 : enrolled === undefined ? 1 : 2
   return (
     <div class="first">
@@ -37,10 +39,17 @@ export function FirstRun({ isFirst, into }: Props) {
       {project !== undefined && enrolled === undefined && (
         <NewAgents project={project} isMore={into !== undefined} done={setEnrolled} />
       )}
-      {project !== undefined && enrolled !== undefined && <Prompts project={project} enrolled={enrolled} />}
+      {project !== undefined && enrolled !== undefined && (
+        <Prompts project={project} enrolled={enrolled} drop={drop} />
+      )}
     </div>
   )
 }
+
+const withoutPrompt = ({ agent, issued }: Enrolled): Enrolled => ({
+  agent,
+  issued: { ...issued, prompt: '' },
+})
 
 interface NewProjectProps {
   readonly isFirst: boolean

@@ -1,11 +1,15 @@
 /** One prompt with its copy button, and how far its agent has come. */
-import { useRef, useState } from 'preact/hooks'
-import { type AuditRecord, connectionLabels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
-import { Copy } from '../../parts/copy.tsx'
+import {
+  type AuditRecord,
+  connectionLabels,
+  oneLine,
+  type SnapshotAgent,
+} from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
+import { OnceOnly } from '../../parts/once-only.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
-import { ago, span } from '../../words/time.ts'
+import { ago, span, timeOfDay } from '../../words/time.ts'
 import type { Enrolled } from './enrolled.ts'
 
 interface Props {
@@ -14,11 +18,11 @@ interface Props {
   readonly records: readonly AuditRecord[]
   readonly nowMs: number
   readonly isStale: boolean
+  /** Removes the prompt from the state of the screen. */
+  readonly drop: () => void
 }
 
-export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isStale }: Props) {
-  const text = useRef<HTMLTextAreaElement>(null)
-  const [isOpen, open] = useState(false)
+export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isStale, drop }: Props) {
   const find = (kind: string) => records.findLast((each) => each.kind === kind)
   const [claimed, started, reused] = [
     find('enrollment.claimed'),
@@ -32,25 +36,18 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
       <h2 id={`prompt-${agent.id}`}>
         <Visible text={agent.name} />
       </h2>
-      {claimed === undefined ? (
-        <>
-          <textarea
-            ref={text}
-            class="prompt"
-            readOnly
-            rows={isOpen ? 24 : 8}
-            aria-label={`Prompt of ${agent.name}`}
-            value={issued.prompt}
-          />
-          <p class="actions">
-            <Copy text={issued.prompt} label={`Copy ${agent.name}'s prompt`} from={text} />
-            <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
-              {isOpen ? 'Show less' : 'Show all'}
-            </button>
-          </p>
-        </>
-      ) : (
+      {issued.prompt === '' ? (
         <p class="meta">The code is used.</p>
+      ) : (
+        <OnceOnly
+          label={`Prompt of ${oneLine(agent.name)}`}
+          copyLabel={`Copy ${oneLine(agent.name)}'s prompt`}
+          secret={issued.prompt}
+          note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
+          isUsed={claimed !== undefined}
+          hasClose={false}
+          drop={drop}
+        />
       )}
       <ul class="progress" role="status">
         {reused !== undefined && (

@@ -14,9 +14,11 @@ import { Prompt } from './prompt.tsx'
 interface Props {
   readonly project: Project
   readonly enrolled: readonly Enrolled[]
+  /** Removes the prompt of an agent from the state of the first run. */
+  readonly drop: (agent: string) => void
 }
 
-export function Prompts({ project, enrolled }: Props) {
+export function Prompts({ project, enrolled, drop }: Props) {
   const live = useMemo(() => liveProject(project.id), [project.id])
   useEffect(() => live.stop, [live])
   const { agents = [], activity = [] } = live.snapshot.value ?? {}
@@ -42,6 +44,7 @@ export function Prompts({ project, enrolled }: Props) {
             records={activity.filter((record) => concerns(record, each.agent.id))}
             nowMs={live.nodeNow.value}
             isStale={live.isStale.value}
+            drop={() => drop(each.agent.id)}
           />
         ))}
       </div>

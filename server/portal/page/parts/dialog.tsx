@@ -1,0 +1,149 @@
+/**
+ * Dialogs over a screen, and the acts that ask before they take effect.
+ *
+ * - *stated*: the dialog says what the act does. Its button names the act, and the focus is on Cancel.
+ * - *fresh*: the dialog also asks the password if the last confirmation is too old, or if the node says so.
+ * - *named*: the dialog also asks for the exact name of what the act destroys.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { BridgeError } from '../../../../sdk/browser.ts'
+import { freshKey, now } from '../clock.ts'
+import { owner, session, withoutAsking } from '../owner.ts'
+import { Field } from './field.tsx'
+import { Password } from './password.tsx'
+import { Refusal } from './refusal.tsx'
+import { useSubmitting } from './submitting.ts'
+
+interface DialogProps {
+  readonly title: ComponentChildren
+  /** Ends the dialog: Esc was pressed. */
+  readonly close: () => void
+  readonly children: ComponentChildren
+}
+
+/** A modal dialog. When it goes away, the focus returns to the control that opened it. */
+export function Dialog({ title, close, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const opener = document.activeElement
+    const shown = dialog.current
+    shown?.showModal()
+    const first = shown?.querySelector<HTMLElement>(
+      'input:not([type=checkbox], [type=radio]), textarea, select',
+    )
+    ;(first ?? shown?.querySelector<HTMLElement>('button'))?.focus()
+    return () => {
+      shown?.close()
+      const left = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('h1')
+      left?.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        close()
+      }}
+    >
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  )
+}
+
+interface ActProps {
+  /** The question, such as "Disable ada?". */
+  readonly title: ComponentChildren
+  /** Text of the button that acts, such as "Disable ada". */
+  readonly verb: string
+  readonly busy?: string
+  /** True if the node wants a recent confirmation with the password. */
+  readonly isFresh?: boolean
+  /** Name that has to be typed exactly. */
+  readonly name?: string
+  /** One sentence of consequence, and the fields of the act. */
+  readonly children?: ComponentChildren
+  /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
+  readonly act: (key: string) => Promise<unknown>
+}
+
+/** The dialog of an act. It closes after the act; a refusal is shown inside. */
+export function ActDialog(props: ActProps & { readonly close: () => void }) {
+  const { title, verb, busy, isFresh = false, name, children, act, close } = props
+  const [isAsked, ask] = useState(isFresh && isConfirmationOld())
+  const [password, setPassword] = useState('')
+  const [typed, setTyped] = useState('')
+  const [key] = useState(freshKey)
+  const { isBusy, error, submit } = useSubmitting(async () => {
+    if (isAsked) session.value = await owner.signIn.confirm(password)
+    try {
+      await (isFresh ? withoutAsking(() => act(key)) : act(key))
+    } catch (failure) {
+      if (failure instanceof BridgeError && failure.code === 'reauth_required' && !isAsked) return ask(true)
+      throw failure
+    }
+    close()
+  })
+  const isWrong = error instanceof BridgeError && error.code === 'sign_in_failed'
+  const end = () => {
+    if (!isBusy) close()
+  }
+  return (
+    <Dialog title={title} close={end}>
+      <form onSubmit={submit}>
+        {children}
+        {name !== undefined && (
+          <Field label="Type its name to confirm" value={typed} change={setTyped} hint={name} required />
+        )}
+        {isAsked && (
+          <>
+            <p>This needs your password again.</p>
+            <Password
+              hasFocus
+              value={password}
+              change={setPassword}
+              fault={isWrong ? 'The password is wrong.' : undefined}
+            />
+          </>
+        )}
+        {!isWrong && <Refusal error={error} />}
+        <p class="actions">
+          <button type="button" class="quiet" onClick={end}>
+            Cancel
+          </button>
+          <button type="submit" disabled={isBusy || (name !== undefined && typed !== name)}>
+            {isBusy ? (busy ?? verb) : verb}
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  )
+}
+
+interface ActButtonProps extends ActProps {
+  /** Text of the button that opens the dialog, such as "Disable…". */
+  readonly label: ComponentChildren
+  /** Name of the button for a screen reader, if the text says too little outside of its row. */
+  readonly about?: string
+  readonly disabled?: boolean
+}
+
+/** A button that opens the dialog of its act. */
+export function ActButton({ label, about, disabled = false, ...act }: ActButtonProps) {
+  const [isOpen, open] = useState(false)
+  return (
+    <>
+      <button type="button" class="quiet" aria-label={about} disabled={disabled} onClick={() => open(true)}>
+        {label}
+      </button>
+      {isOpen && <ActDialog {...act} close={() => open(false)} />}
+    </>
+  )
+}
+
+/** The clock of this browser may be wrong. Then the node says that it needs the password. */
+const isConfirmationOld = (): boolean => Date.parse(session.value?.fresh_until ?? '') <= now.peek().wallMs
