@@ -36,7 +36,23 @@ export const silentMs = 8000
 const pauseMs = 300
 const retryMs = 1000
 
+const open = new Map<string, { readonly live: LiveProject; users: number }>()
+
+/** Returns the live data of a project. All parts of a tab share one reading, which ends with its last user. */
 export function liveProject(id: string): LiveProject {
+  const shared = open.get(id) ?? { live: begin(id), users: 0 }
+  open.set(id, shared)
+  shared.users += 1
+  const stop = () => {
+    shared.users -= 1
+    if (shared.users > 0) return
+    open.delete(id)
+    shared.live.stop()
+  }
+  return { ...shared.live, stop }
+}
+
+function begin(id: string): LiveProject {
   const reading = signal<Reading | undefined>(undefined)
   const error = signal<unknown>(undefined)
   const stopping = new AbortController()

@@ -1,19 +1,22 @@
 /** Heading of a screen. It names the tab, and takes the focus after a navigation. */
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
 let isFirst = true
 
+/** Number of items of the open project that need the owner. The title of the tab begins with it. */
+export const attentionCount = signal(0)
+
 interface Props {
   /** Name of the screen in the title of the tab, in our words only. */
   readonly title: string
-  /** Number of items that need the owner. */
-  readonly count?: number | undefined
   readonly children: ComponentChildren
 }
 
-export function Heading({ title, count = 0, children }: Props) {
+export function Heading({ title, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
+  const count = attentionCount.value
   useEffect(() => {
     if (!isFirst) heading.current?.focus()
     isFirst = false

@@ -1,51 +1,135 @@
-/** Frame of every screen of a signed-in person: top bar, rail of the project, content. */
+/** Frame of every screen of a signed-in person: top bar, rail with the sections, content. */
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { type LiveProject, liveProject } from '../live/project.ts'
 import { session, signOut } from '../owner.ts'
+import { Visible } from '../text/visible.tsx'
+import { attentionCount } from './heading.tsx'
 import { act } from './toast.tsx'
 
-const sections = [
+type Section = readonly [path: string, name: string]
+
+const ofProject: readonly Section[] = [
   ['', 'Overview'],
+  ['/agents', 'Agents'],
   ['/conversations', 'Conversations'],
-] as const
+  ['/tasks', 'Tasks'],
+  ['/transfers', 'Transfers'],
+  ['/pairs', 'Pairs'],
+  ['/audit', 'Audit'],
+]
+
+const ofOwner: readonly Section[] = [
+  ['/node', 'Node'],
+  ['/people', 'People'],
+  ['/audit', 'Audit of the node'],
+]
+
+/** Sections of the node that the signed-in person may open. */
+const ofNode = (): readonly Section[] => [
+  ['/', 'Projects'],
+  ...(session.value?.user.role === 'owner' ? ofOwner : []),
+  ['/settings', 'Settings'],
+]
+
+const isMenuOpen = signal(false)
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
   const project = /^\/projects\/([^/]+)/.exec(path)?.[1]
+  useEffect(() => {
+    isMenuOpen.value = false
+  }, [path])
   return (
     <>
       <a class="skip" href="#content">
         Skip to the content
       </a>
       <header class="bar">
+        <button
+          type="button"
+          class="quiet menu"
+          aria-expanded={isMenuOpen.value}
+          aria-controls="sections"
+          onClick={() => {
+            isMenuOpen.value = !isMenuOpen.value
+          }}
+        >
+          Menu
+        </button>
         <a class="brand" href="/">
           bridge
         </a>
-        <span class="who">
+        {project === undefined ? <span class="where" /> : <Where key={project} id={project} />}
+        <a class="who" href="/settings">
           <bdi>{session.value?.user.name}</bdi>
-        </span>
+        </a>
         <button type="button" class="quiet" onClick={() => act(signOut)}>
           Sign out
         </button>
       </header>
-      <div class={project === undefined ? 'plain' : 'railed'}>
-        {project !== undefined && (
-          <nav class="rail" aria-label="Project">
-            {sections.map(([end, name]) => {
-              const href = `/projects/${project}${end}`
-              const isCurrent = end === '' ? path === href : path.startsWith(href)
-              return (
-                <a key={end} href={href} aria-current={isCurrent ? 'page' : undefined}>
-                  {name}
-                </a>
-              )
-            })}
-          </nav>
-        )}
+      <div class="railed">
+        <nav id="sections" class={isMenuOpen.value ? 'rail open' : 'rail'} aria-label="Sections">
+          {project !== undefined && (
+            <Sections
+              all={ofProject.map(([end, name]) => [`/projects/${project}${end}`, name])}
+              path={path}
+            />
+          )}
+          <Sections all={ofNode()} path={path} />
+        </nav>
         <main id="content" tabIndex={-1}>
           {children}
         </main>
       </div>
     </>
   )
+}
+
+function Sections({ all, path }: { readonly all: readonly Section[]; readonly path: string }) {
+  // The first section is the parent of the others, so only its own address is its.
+  const current = all.findLast(([href], index) => path === href || (index > 0 && path.startsWith(`${href}/`)))
+  return (
+    <ul>
+      {all.map((section) => (
+        <li key={section[0]}>
+          <a href={section[0]} aria-current={section === current ? 'page' : undefined}>
+            {section[1]}
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Name and state of the project. It keeps the project live while any screen of it is open. */
+function Where({ id }: { readonly id: string }) {
+  const live = useMemo(() => liveProject(id), [id])
+  useEffect(() => live.stop, [live])
+  useCount(live)
+  const project = live.snapshot.value?.project
+  return (
+    <span class="where">
+      {project !== undefined && (
+        <>
+          <a href={`/projects/${id}`}>
+            <Visible text={project.name} />
+          </a>
+          {project.state !== 'active' && <span class="tag">{project.state}</span>}
+        </>
+      )}
+    </span>
+  )
+}
+
+function useCount({ snapshot }: LiveProject): void {
+  const count = snapshot.value?.attention.length ?? 0
+  useEffect(() => {
+    attentionCount.value = count
+    return () => {
+      attentionCount.value = 0
+    }
+  }, [count])
 }

@@ -25,7 +25,7 @@ export function Overview() {
   return (
     <>
       <div class="head">
-        <Heading title="Overview" count={attention.length}>
+        <Heading title="Overview">
           <bdi>{project.name}</bdi>
         </Heading>
         {state.value !== 'active' && <span class="tag">{state.value}</span>}
