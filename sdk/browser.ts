@@ -6,29 +6,25 @@
  *
  * Contract §13 "`agent-bridge/browser` is the owner's half for a page".
  */
-import { type Health, health } from './contract/health.ts'
+import { type Health, health, type Readiness } from './contract/health.ts'
 import { type OwnerSession, signIn } from './contract/owner/sign-in.ts'
 import { OwnerResources } from './owner/owner-resources.ts'
 import type { Call } from './resources/call.ts'
 import type { BridgeError } from './transport/failures.ts'
-import type { Fetch } from './transport/fetch.ts'
+import type { Fetch, FetchResponse } from './transport/fetch.ts'
 import { type CallOptions, Transport } from './transport/http.ts'
 
 export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
 export type { Message } from './contract/agent/messages.ts'
-export type { RecipientKey } from './contract/agent/peers.ts'
 export type { ErrorCode } from './contract/errors.ts'
-export type { Health } from './contract/health.ts'
+export type { Health, Readiness } from './contract/health.ts'
 export { type AttentionKind, attentionLabels, connectionLabels } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'
-export type { Agent, AgentInstructionPreview } from './contract/owner/agents.ts'
+export type { Agent } from './contract/owner/agents.ts'
 export type { AuditRecord } from './contract/owner/audit.ts'
-export type { Credential } from './contract/owner/credentials.ts'
-export type { Enrollment, EnrollmentInput, EnrollmentIssued } from './contract/owner/enrollments.ts'
-export type { Environment } from './contract/owner/environments.ts'
+export type { Enrollment, EnrollmentIssued } from './contract/owner/enrollments.ts'
 export type { OwnerInboxMessage } from './contract/owner/messages.ts'
-export type { PairingResult } from './contract/owner/pairings.ts'
-export type { Project, ProjectPolicy } from './contract/owner/projects.ts'
+export type { Project } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection } from './contract/presence.ts'
@@ -45,6 +41,8 @@ export interface BrowserOptions {
    * precede any effect. If the result is true, the refused request is sent once more.
    */
   readonly reauthorize?: ((refusal: BridgeError) => Promise<boolean>) | undefined
+  /** Called with every response, before its body is read. */
+  readonly answered?: ((response: Pick<FetchResponse, 'status' | 'headers'>) => void) | undefined
 }
 
 /** An owner's session in a browser. Every call takes ids. */
@@ -59,6 +57,11 @@ export class BrowserOwner extends OwnerResources {
   /** Reads health and identity of the node, without a session. */
   health(options: CallOptions = {}): Promise<Health> {
     return this.#call(health.get, {}, options)
+  }
+
+  /** Reads whether requests may be sent to the node, without a session. A node that is not ready is no error. */
+  readiness(options: CallOptions = {}): Promise<Readiness> {
+    return this.#call(health.ready, {}, options)
   }
 
   /**
@@ -83,7 +86,7 @@ export class BrowserOwner extends OwnerResources {
 }
 
 /** Returns the owner's session of this browser. Sends no request. */
-export function openOwner({ origin, fetch, reauthorize }: BrowserOptions = {}): BrowserOwner {
+export function openOwner({ origin, fetch, reauthorize, answered }: BrowserOptions = {}): BrowserOwner {
   const transport = new Transport({
     address: { origin: origin ?? pageOrigin(), prefix: '' },
     authority: {
@@ -95,6 +98,7 @@ export function openOwner({ origin, fetch, reauthorize }: BrowserOptions = {}): 
         tried.add(code)
         return reauthorize(refusal)
       },
+      ...(answered && { answered }),
     },
     fetch: fetch ?? uncached,
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),

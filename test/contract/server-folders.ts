@@ -13,7 +13,6 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'storage',
       'listening',
       'database/migrations',
-      'database/sqlite',
       'database',
       'http',
       'delivery',

@@ -72,7 +72,7 @@ inChromium('a silent node', () => {
     const { page } = visitor
     const requests: string[] = []
     await page.clock.fastForward(3_600_001)
-    await page.getByText(/^Paused: nobody has touched this page/).waitFor()
+    await page.getByText(/^Paused: nothing was touched for an hour/).waitFor()
     page.on('request', (request) => requests.push(request.url()))
     await page.clock.runFor(60_000)
     expect(requests).toEqual([])

@@ -5,7 +5,6 @@ import type { Environment } from '../../context.ts'
 export interface Ended {
   /** Null if a signal ended it. */
   readonly code: number | null
-  readonly endedBy: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
   readonly isLate: boolean
@@ -48,9 +47,9 @@ export function endOf(program: string, args: readonly string[], options: Process
       settle()
       reject(error)
     })
-    child.once('close', (code, endedBy) => {
+    child.once('close', (code) => {
       settle()
-      resolve({ code, endedBy, ...written, isLate })
+      resolve({ code, ...written, isLate })
     })
     // A program may end without reading its input.
     child.stdin.on('error', () => {})

@@ -3,6 +3,7 @@ import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router'
 import { booted } from './boot.ts'
 import { lazily } from './lazily.tsx'
 import { asking, session } from './owner.ts'
+import { Bands } from './parts/bands.tsx'
 import { Refusal } from './parts/refusal.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
@@ -14,8 +15,8 @@ import { SetUp } from './screens/set-up.tsx'
 import { SignIn } from './screens/sign-in.tsx'
 import { WrongOrigin } from './screens/wrong-origin.tsx'
 
-const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Agents))
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
+const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
 export function App() {
@@ -47,12 +48,13 @@ function Screens() {
   if (path === '/sign-in' || session.value === undefined) return <SignIn />
   return (
     <Shell>
+      <Bands />
       <Router>
         <Route path="/" component={Projects} />
         <Route path="/projects/:id" component={Overview} />
-        <Route path="/projects/:id/agents" component={Agents} />
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
+        <Route path="/settings" component={Settings} />
         <Route default component={Elsewhere} />
       </Router>
     </Shell>

@@ -5,6 +5,7 @@
  */
 import { signal } from '@preact/signals'
 import { BridgeError, type Health } from '../../../sdk/browser.ts'
+import { keepSamePerson } from './live/same-person.ts'
 import { owner, session } from './owner.ts'
 
 export type Boot =
@@ -42,6 +43,7 @@ export async function boot(): Promise<void> {
       return
     }
     session.value = await current()
+    keepSamePerson()
     booted.value = { state: 'ready' }
   } catch (error) {
     booted.value = { state: 'failed', error }

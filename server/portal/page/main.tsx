@@ -1,12 +1,18 @@
 /** Starts the page. */
+import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { boot } from './boot.ts'
 import { startClock } from './clock.ts'
 import { startAttendance } from './live/attendance.ts'
+import { preferences, rereadPreferences } from './preferences.ts'
 
 const root = document.getElementById('app')
 if (root !== null) {
+  addEventListener('storage', rereadPreferences)
+  effect(() => {
+    document.documentElement.dataset.theme = preferences.value.theme
+  })
   startClock()
   startAttendance()
   render(<App />, root)

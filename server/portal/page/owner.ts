@@ -1,6 +1,7 @@
 /** The owner's session in this browser, and the question for the password that a refusal asks. */
 import { signal } from '@preact/signals'
 import { type BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
+import { hearClock } from './live/node-clock.ts'
 
 /** Undefined while nobody is signed in. */
 export const session = signal<OwnerSession | undefined>(undefined)
@@ -44,10 +45,28 @@ function reauthorize({ code }: BridgeError): Promise<boolean> {
   return pending
 }
 
-export const owner = openOwner({ reauthorize })
+/** Number of answers 503 so far: the node has no room, or it is not ready. */
+export const busyAnswers = signal(0)
+
+export const owner = openOwner({
+  reauthorize,
+  answered: ({ status, headers }) => {
+    hearClock(headers.get('date'))
+    if (status === 503) busyAnswers.value += 1
+  },
+})
+
+/** Carries the id of the person who signed in from tab to tab, or null at the end of the sign-in. */
+export const signIns = new BroadcastChannel('bridge-sign-ins')
 
 export async function signOut(): Promise<void> {
   await owner.signIn.close()
+  leave()
+}
+
+/** Leaves the page after the end of the sign-in. */
+export function leave(): void {
+  signIns.postMessage(null)
   // A new document: nothing of the session stays in memory.
   location.assign('/sign-in')
 }

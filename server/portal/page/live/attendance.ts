@@ -2,35 +2,40 @@
  * Whether somebody may be looking. A page that nobody looks at sends nothing, so its sign-in can end by itself.
  *
  * - Hidden for 15 seconds, the page is unattended until it is visible again.
- * - After an hour without a key or a pointer it is idle until the next one.
+ * - After an hour without a key or a pointer it is idle until the next one, unless the reader prefers that the
+ *   page goes on.
  */
 import { computed, signal } from '@preact/signals'
+import { elapsedMs, moment, now } from '../clock.ts'
+import { preferences } from '../preferences.ts'
 
 const hiddenMs = 15_000
 const idleMs = 3_600_000
 
 const isHidden = signal(false)
 
+const touched = signal(moment())
+
 /** True after an hour in which nobody touched the page. */
-export const isIdle = signal(false)
+export const isIdle = computed(
+  () => preferences.value.watching === 'pauses' && elapsedMs(touched.value, now.value) > idleMs,
+)
 
 export const isAttended = computed(() => !isHidden.value && !isIdle.value)
 
 let hiddenTimer: ReturnType<typeof setTimeout> | undefined
-let idleTimer: ReturnType<typeof setTimeout> | undefined
 
 function touch(): void {
-  clearTimeout(idleTimer)
-  isIdle.value = false
-  idleTimer = setTimeout(() => {
-    isIdle.value = true
-  }, idleMs)
+  touched.value = moment()
 }
 
 function look(): void {
   clearTimeout(hiddenTimer)
-  if (document.visibilityState === 'visible') isHidden.value = false
-  else
+  if (document.visibilityState === 'visible') {
+    // Somebody has turned to this page.
+    touch()
+    isHidden.value = false
+  } else
     hiddenTimer = setTimeout(() => {
       isHidden.value = true
     }, hiddenMs)
@@ -40,7 +45,6 @@ export function startAttendance(): void {
   for (const event of ['keydown', 'pointerdown', 'pointermove', 'wheel'] as const)
     addEventListener(event, touch, { passive: true })
   document.addEventListener('visibilitychange', look)
-  touch()
   look()
 }
 

@@ -8,7 +8,8 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { BridgeError } from '../../../../sdk/browser.ts'
-import { freshKey, now } from '../clock.ts'
+import { freshKey } from '../clock.ts'
+import { nodeNow } from '../live/node-clock.ts'
 import { owner, session, withoutAsking } from '../owner.ts'
 import { Field } from './field.tsx'
 import { Password } from './password.tsx'
@@ -65,8 +66,8 @@ interface ActProps {
   readonly isFresh?: boolean
   /** Name that has to be typed exactly. */
   readonly name?: string
-  /** One sentence of consequence, and the fields of the act. A function gets the refusal of the last try. */
-  readonly children?: ComponentChildren | ((error: unknown) => ComponentChildren)
+  /** One sentence of consequence, and the fields of the act. */
+  readonly children?: ComponentChildren
   /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
   readonly act: (key: string) => Promise<unknown>
 }
@@ -89,15 +90,13 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
     close()
   })
   const isWrong = error instanceof BridgeError && error.code === 'sign_in_failed'
-  const isAtField =
-    error instanceof BridgeError && error.code === 'name_taken' && typeof children === 'function'
   const end = () => {
     if (!isBusy) close()
   }
   return (
     <Dialog title={title} close={end}>
       <form onSubmit={submit}>
-        {typeof children === 'function' ? children(error) : children}
+        {children}
         {name !== undefined && (
           <Field label="Type its name to confirm" value={typed} change={setTyped} hint={name} required />
         )}
@@ -112,7 +111,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
             />
           </>
         )}
-        {!isWrong && !isAtField && <Refusal error={error} />}
+        {!isWrong && <Refusal error={error} />}
         <p class="actions">
           <button type="button" class="quiet" onClick={end}>
             Cancel
@@ -147,5 +146,4 @@ export function ActButton({ label, about, disabled = false, ...act }: ActButtonP
   )
 }
 
-/** The clock of this browser may be wrong. Then the node says that it needs the password. */
-const isConfirmationOld = (): boolean => Date.parse(session.value?.fresh_until ?? '') <= now.peek().wallMs
+const isConfirmationOld = (): boolean => Date.parse(session.value?.fresh_until ?? '') <= nodeNow.peek()

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { Field } from './field.tsx'
 
 interface Props {
+  readonly label?: string
   readonly value: string
   readonly change: (value: string) => void
   readonly isNew?: boolean | undefined
@@ -10,12 +11,19 @@ interface Props {
   readonly fault?: string | undefined
 }
 
-export function Password({ value, change, isNew = false, hasFocus = false, fault }: Props) {
+export function Password({
+  label = 'Password',
+  value,
+  change,
+  isNew = false,
+  hasFocus = false,
+  fault,
+}: Props) {
   const [isShown, show] = useState(false)
   return (
     <div class="password">
       <Field
-        label="Password"
+        label={label}
         type={isShown ? 'text' : 'password'}
         autocomplete={isNew ? 'new-password' : 'current-password'}
         required

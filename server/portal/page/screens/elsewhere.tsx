@@ -5,10 +5,10 @@ import { Heading } from '../parts/heading.tsx'
 const commands: readonly (readonly [RegExp, string, string])[] = [
   [/^\/people$/, 'People', 'bridge admin administrator list'],
   [/^\/node$/, 'Node', 'bridge admin telemetry'],
-  [/^\/settings$/, 'Settings', 'bridge admin sessions'],
   [/audit$/, 'Audit', 'bridge admin audit'],
   [/\/tasks/, 'Tasks', 'bridge admin task list'],
   [/\/transfers/, 'Transfers', 'bridge admin transfer list'],
+  [/\/agents/, 'Agents', 'bridge admin agent list'],
 ]
 
 export function Elsewhere() {

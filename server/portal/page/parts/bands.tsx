@@ -1,0 +1,28 @@
+/** Bands over every screen: the page is paused, or the disk of the node is full. */
+import { useEffect } from 'preact/hooks'
+import { isIdle } from '../live/attendance.ts'
+import { isStorageFull, watchStorage } from '../live/storage.ts'
+
+export function Bands() {
+  useEffect(watchStorage, [])
+  return (
+    <div class="bands" role="status">
+      {isIdle.value && (
+        <p class="silence">
+          Paused: nothing was touched for an hour.{' '}
+          {/* Any touch resumes. The button is for who looks for one. */}
+          <button type="button" class="quiet">
+            Resume
+          </button>
+        </p>
+      )}
+      {isStorageFull.value && (
+        <p class="refusal">
+          <strong>The disk of the node is full.</strong> It refuses new messages, tasks and transfers, and
+          stores nothing of them. Reading, acknowledging, signing in, ending sign-ins and credentials, and
+          deleting projects still work. Free space on the disk of the node: it then goes on by itself.
+        </p>
+      )}
+    </div>
+  )
+}
