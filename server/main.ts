@@ -8,7 +8,7 @@ export {
   settings,
 } from './config.ts'
 export { ConfigError } from './config-error.ts'
-export { DataFolderLockedError } from './database/lock.ts'
+export { DataFolderLockedError } from './database/sqlite/lock.ts'
 export { type BackupReport, backUp } from './host/backups/backup.ts'
 export type { RestoreReport } from './host/backups/restore.ts'
 export { examine } from './host/doctor.ts'

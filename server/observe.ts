@@ -5,7 +5,7 @@
 import { pendingVerifications } from '../sdk/signing/proof.ts'
 import { version } from '../sdk/version.ts'
 import type { Context } from './context.ts'
-import type { NodeDatabase } from './database/database.ts'
+import type { NodeDatabase } from './database/node-database.ts'
 import { readiness } from './health/readiness.ts'
 import type { Observed } from './metrics/observed.ts'
 import { reservePath } from './storage/reserve-file.ts'

@@ -6,8 +6,8 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { migrate } from '../../server/database/migrate.ts'
 import { migrations } from '../../server/database/migrations/index.ts'
+import { migrate } from '../../server/database/sqlite/migrate.ts'
 
 interface Described {
   readonly comment: string

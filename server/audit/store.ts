@@ -102,7 +102,7 @@ const recorded = prepared<{
     .where('subject_id', '=', p('id'))
     .where(beyond('audit', p('from')))
     .where('kind', '=', p('kind'))
-    .where(sql<SqlBool>`(${p('actor_id')} is null or actor_id = ${p('actor_id')})`)
+    .where(sql<SqlBool>`(cast(${p('actor_id')} as text) is null or actor_id = ${p('actor_id')})`)
     .orderBy(inOrder, 'desc')
     .limit(1),
 )

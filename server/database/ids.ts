@@ -10,8 +10,6 @@
  *
  * Contract §1 "IDs".
  */
-import type Database from 'better-sqlite3'
-
 export interface Ids {
   next(now: Date): string
   /** Returns a bound that is not smaller than any id so far, and smaller than any later one. */
@@ -58,25 +56,6 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
       return `${startOf()}-${tail.slice(0, 4)}-${tail.slice(4)}`
     },
   }
-}
-
-/** Returns the greatest id of any table, for `createIds`. Each query reads only the end of a primary key. */
-export function greatestId(database: Database.Database): string | undefined {
-  const tables = database
-    .prepare<[], { name: string }>(
-      `SELECT name FROM sqlite_schema WHERE type = 'table'
-        AND EXISTS (SELECT 1 FROM pragma_table_info(sqlite_schema.name) WHERE name = 'id' AND type = 'TEXT')`,
-    )
-    .all()
-  const greatest = tables.flatMap(({ name }) =>
-    database
-      .prepare<[], { id: string }>(
-        `SELECT id FROM "${name}" WHERE id GLOB '????????-????-7???-????-????????????' ORDER BY id DESC LIMIT 1`,
-      )
-      .all()
-      .map(({ id }) => id),
-  )
-  return greatest.sort().at(-1)
 }
 
 /** Returns the smallest id that could be made at that moment or later. */

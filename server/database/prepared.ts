@@ -1,5 +1,5 @@
 /**
- * Queries of the hot path. Each is built and compiled once per process, and runs with different parameters
+ * Queries of the hot path. Each is built and compiled once per process and database, and runs with different parameters
  * each time.
  *
  *     const findAgent = prepared<{ id: string }>()((db, p) =>
@@ -10,8 +10,8 @@
  * The number of parameters is fixed, so a list of variable length in `in (…)` is not possible.
  */
 import type { Compilable } from 'kysely'
-import type { NumberedQuery } from './connection.ts'
-import { connectionOf, Placeholder, prepareOnly } from './dialect.ts'
+import type { DialectName, NumberedQuery, StoreDialect } from './connection.ts'
+import { Placeholder, viewOf } from './dialect.ts'
 import type { Db } from './tables.ts'
 
 export interface Prepared<P, O> {
@@ -29,19 +29,23 @@ type Placeholders<P> = <K extends keyof P & string>(name: K) => P[K]
  */
 export function prepared<P extends object>() {
   return <O>(build: (db: Db, p: Placeholders<P>) => Compilable<O>): Prepared<P, O> => {
-    let query: Query<P> | undefined
+    const queries: Partial<Record<DialectName, Query<P>>> = {}
+    const queryFor = (dialect: StoreDialect): Query<P> => (queries[dialect.name] ??= compile(build, dialect))
     return {
       async all(db, parameters) {
-        query ??= compile(build)
-        return connectionOf(db).all(query, query.bind(parameters)) as O[]
+        const view = viewOf(db)
+        const query = queryFor(view.dialect)
+        return view.all(query, query.bind(parameters)) as O[]
       },
       async first(db, parameters) {
-        query ??= compile(build)
-        return connectionOf(db).first(query, query.bind(parameters)) as O | undefined
+        const view = viewOf(db)
+        const query = queryFor(view.dialect)
+        return view.first(query, query.bind(parameters)) as O | undefined
       },
       async run(db, parameters) {
-        query ??= compile(build)
-        return connectionOf(db).run(query, query.bind(parameters))
+        const view = viewOf(db)
+        const query = queryFor(view.dialect)
+        return view.run(query, query.bind(parameters))
       },
     }
   }
@@ -53,7 +57,10 @@ interface Query<P> extends NumberedQuery {
 
 let compiled = 0
 
-function compile<P extends object, O>(build: (db: Db, p: Placeholders<P>) => Compilable<O>): Query<P> {
+function compile<P extends object, O>(
+  build: (db: Db, p: Placeholders<P>) => Compilable<O>,
+  { prepareOnly }: StoreDialect,
+): Query<P> {
   // Kysely copies a value of an unknown class to the parameter list without a change.
   const { sql, parameters: places } = build(prepareOnly, (name) => new Placeholder(name) as never).compile()
   const bind = (parameters: P) => {

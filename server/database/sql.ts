@@ -1,32 +1,67 @@
 /**
- * SQL fragments that only SQLite understands. All other queries use the query builder, or SQL that PostgreSQL
- * has, too.
+ * The SQL fragments in which SQLite and PostgreSQL differ. All other queries use the query builder, or SQL
+ * that both have.
  *
- * Rows of audit, messages and tasks get their ids when they are inserted, so their rowids are in the order of
- * the ids. Each index of SQLite ends in the rowid. An index without the id is half as large and takes half as
- * long to write.
+ * Rows of audit, messages and tasks get their ids when they are inserted, so SQLite's rowids are in the order
+ * of the ids. Each index of SQLite ends in the rowid. An index without the id is half as large and takes half
+ * as long to write. The indexes of PostgreSQL end in the id.
  */
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type OperationNode, type RawBuilder, RawNode, type SqlBool, sql } from 'kysely'
+
+/** Node of a fragment that has another form on PostgreSQL. */
+interface TwoForms extends RawNode {
+  readonly postgres: RawNode
+}
+
+/** Returns the form of a fragment that PostgreSQL understands. */
+export const postgresForm = (node: RawNode): RawNode =>
+  'postgres' in node ? (node as TwoForms).postgres : node
+
+/** Writes the first form for SQLite and the second for PostgreSQL. */
+function either<T>(sqlite: RawBuilder<unknown>, postgres: RawBuilder<unknown>): RawBuilder<T> {
+  const toOperationNode = (): OperationNode => {
+    const node: TwoForms = { ...rawNodeOf(sqlite), postgres: rawNodeOf(postgres) }
+    return Object.freeze(node)
+  }
+  return sql<T>`${{ toOperationNode }}`
+}
+
+function rawNodeOf(fragment: RawBuilder<unknown>): RawNode {
+  const node = fragment.toOperationNode()
+  if (RawNode.is(node)) return node
+  throw new TypeError('a fragment of SQL is raw')
+}
 
 type InOrder = 'audit' | 'messages' | 'tasks'
 
-/** The rowid, which is in the order of insertion. */
-export const inOrder = sql<number>`rowid`
+/** Key that is in the order of insertion: the rowid, or the id. */
+export const inOrder = either<number>(sql`rowid`, sql`id`)
 
 /** {@link inOrder} of a named table. */
-export const inOrderOf = (table: string) => sql<number>`${sql.table(table)}.rowid`
+export const inOrderOf = (table: string) =>
+  either<number>(sql`${sql.table(table)}.rowid`, sql`${sql.table(table)}.id`)
+
+/** {@link inOrder} of a stored answer, which has no id. */
+export const arrival = either<number>(sql`rowid`, sql`arrival`)
+
+/** {@link arrival} of a named table. */
+export const arrivalOf = (table: string) =>
+  either<number>(sql`${sql.table(table)}.rowid`, sql`${sql.table(table)}.arrival`)
 
 /**
  * Rows after this id. `likely` tells SQLite that most rows match, so it prefers an index on a column with
  * `=`.
  */
-export const beyond = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid > ${rowidUpTo(table, id)})`
+export const beyond = (table: InOrder, id: string) =>
+  either<SqlBool>(sql`likely(rowid > ${rowidUpTo(table, id)})`, sql`id > ${id}`)
 
 /** Rows before this id. */
-export const below = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid < ${rowidFrom(table, id)})`
+export const below = (table: InOrder, id: string) =>
+  either<SqlBool>(sql`likely(rowid < ${rowidFrom(table, id)})`, sql`id < ${id}`)
 
 /** Rows up to this id. */
-export const upTo = (table: InOrder, id: string) => sql<SqlBool>`likely(rowid <= ${rowidUpTo(table, id)})`
+export const upTo = (table: InOrder, id: string) =>
+  either<SqlBool>(sql`likely(rowid <= ${rowidUpTo(table, id)})`, sql`id <= ${id}`)
 
 /** Rowid of the last row whose id is not greater, or 0. */
 const rowidUpTo = (table: InOrder, id: string) =>
@@ -40,16 +75,23 @@ const lastRowid = 2 ** 53
 
 /**
  * Column for which SQLite uses no index, because a unary plus hides it. Without statistics the planner can
- * choose badly.
+ * choose badly. PostgreSQL has statistics.
  */
-export const aside = (column: string) => sql<string>`+${sql.ref(column)}`
+export const aside = (column: string) => either<string>(sql`+${sql.ref(column)}`, sql`${sql.ref(column)}`)
 
 /** Condition for the `pairings` row of two agents, in any order. */
 export const isPairOf = (one: RawBuilder<unknown>, other: RawBuilder<unknown>) =>
-  sql<SqlBool>`pairings.agent_a = min(${one}, ${other}) and pairings.agent_b = max(${one}, ${other})`
+  either<SqlBool>(
+    sql`pairings.agent_a = min(${one}, ${other}) and pairings.agent_b = max(${one}, ${other})`,
+    sql`pairings.agent_a = least(${one}, ${other}) and pairings.agent_b = greatest(${one}, ${other})`,
+  )
 
 /** An instant as a number of days. The difference of two is a duration. */
-export const days = (instant: RawBuilder<unknown>) => sql<number>`julianday(${instant})`
+export const days = (instant: RawBuilder<unknown>) =>
+  either<number>(
+    sql`julianday(${instant})`,
+    sql`(extract(epoch from cast(${instant} as timestamptz)) / 86400)`,
+  )
 
 /** Number of bytes of a text. */
 export const bytesOf = (column: string) => sql<number>`octet_length(${sql.ref(column)})`

@@ -12,35 +12,38 @@
  *
  * Contract §5 "Lifetimes".
  */
-import type Database from 'better-sqlite3'
 import type { Ids } from './ids.ts'
 import { createRowTimes, type RowTimes } from './row-times.ts'
 
 export interface SteadyClock extends Pick<RowTimes, 'steadyOf' | 'idBefore'> {
   now(): Date
-  /** Returns the time for a unit of the writer. Must be called before the unit makes ids. */
-  begin(): Date
   /** Converts steady time to wall time by the current setting of the wall clock. */
   wall(steadyIso: string): string
   /** Converts wall time to steady time, by the current setting of the wall clock. The reverse of `wall`. */
   ofWall(wallIso: string): string
   /** Returns whether the wall clock was set by 1 s or more since the last reading was written. */
   isSet(): boolean
-  /** Writes a reading if one is due. Must be called inside the writer's transaction. */
-  note(): void
-  /** Writes a reading in any case, before the database is closed. */
-  noteLast(): void
+}
+
+/** Steady clock together with what its database needs to keep it. */
+export interface WrittenSteadyClock extends SteadyClock {
+  /** Returns the time for a unit of the writer. Must be called before the unit makes ids. */
+  begin(): Date
+  read(): Reading
+  /** Returns a reading if one must be written. `changes` counts what this process has changed so far. */
+  due(changes: number): Reading | undefined
+  /** Must be called after a reading was written. */
+  noteWritten(reading: Reading, changes: number): void
 }
 
 export interface SteadyClockOptions {
-  readonly database: Database.Database
+  /** The last reading in the database, if it has one. */
+  readonly earlier: Reading | undefined
   /** Ids of the rows whose times `steadyOf` converts. */
   readonly ids: Pick<Ids, 'last'>
   readonly clock: () => Date
   /** Milliseconds of a clock that is never set. */
   readonly elapsedMs: () => number
-  /** Whether this process writes readings. Only the server does; host commands read them. */
-  readonly writes: boolean
 }
 
 /**
@@ -51,21 +54,16 @@ const stepMs = 1000
 const soonestMs = 1000
 const latestMs = 60_000
 
-interface Reading {
+/** Both clocks at one moment. */
+export interface Reading {
   readonly wall_ms: number
   readonly steady_ms: number
 }
 
-/** `database` must be migrated and is the writer's connection. */
-export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
-  const { database, ids, clock, elapsedMs, writes } = options
-  const insert = database.prepare<[number, number]>(
-    `INSERT INTO steady_clock (one, wall_ms, steady_ms) VALUES (1, ?, ?)
-      ON CONFLICT (one) DO UPDATE SET wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
-  )
-  const countChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
+export function createSteadyClock(options: SteadyClockOptions): WrittenSteadyClock {
+  const { ids, clock, elapsedMs } = options
   const openedMs = clock().getTime()
-  const earlier = lastReading(database) ?? { wall_ms: openedMs, steady_ms: openedMs }
+  const earlier = options.earlier ?? { wall_ms: openedMs, steady_ms: openedMs }
   // The wall clock shows how much time has passed since the last reading.
   let lastMs = earlier.steady_ms + Math.max(0, openedMs - earlier.wall_ms)
   let offsetMs = openedMs - lastMs
@@ -81,14 +79,10 @@ export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
     lastMs = Math.max(lastMs, wallMs - offsetMs)
     return { steady_ms: lastMs, wall_ms: lastMs + offsetMs }
   }
-  const write = ({ wall_ms, steady_ms }: Reading) => {
-    insert.run(wall_ms, steady_ms)
-    written = { steady_ms, offsetMs, changes: countChanges.get() ?? 0 }
-  }
-  const isDue = ({ steady_ms }: Reading): boolean => {
+  const isDue = ({ steady_ms }: Reading, changes: number): boolean => {
     if (offsetMs !== written.offsetMs) return true
     const sinceMs = steady_ms - written.steady_ms
-    return sinceMs >= latestMs || (sinceMs >= soonestMs && countChanges.get() !== written.changes)
+    return sinceMs >= latestMs || (sinceMs >= soonestMs && changes !== written.changes)
   }
 
   return {
@@ -107,16 +101,13 @@ export function openSteadyClock(options: SteadyClockOptions): SteadyClock {
       read()
       return offsetMs !== written.offsetMs
     },
-    note() {
-      if (!writes) return
+    read,
+    due(changes) {
       const reading = read()
-      if (isDue(reading)) write(reading)
+      return isDue(reading, changes) ? reading : undefined
     },
-    noteLast() {
-      if (writes) write(read())
+    noteWritten({ wall_ms, steady_ms }, changes) {
+      written = { steady_ms, offsetMs: wall_ms - steady_ms, changes }
     },
   }
 }
-
-const lastReading = (database: Database.Database): Reading | undefined =>
-  database.prepare<[], Reading>('SELECT wall_ms, steady_ms FROM steady_clock').get()

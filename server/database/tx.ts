@@ -1,10 +1,10 @@
 /** One unit of work inside the writer's transaction. Its `Tx` can be used only while the unit runs. */
 import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
-import { type Statements, UnitConnection } from './connection.ts'
+import type { UnitView } from './connection.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
-import type { SteadyClock } from './steady-clock.ts'
+import type { SteadyClock, WrittenSteadyClock } from './steady-clock.ts'
 import type { Db } from './tables.ts'
 
 /**
@@ -48,7 +48,7 @@ export class UnitEndedError extends Error {
 /** Sources of the times and ids of a unit. */
 export interface UnitChance {
   readonly clock: () => Date
-  readonly steady: Pick<SteadyClock, 'begin' | 'steadyOf' | 'idBefore'>
+  readonly steady: Pick<WrittenSteadyClock, 'begin' | 'steadyOf' | 'idBefore'>
   readonly ids: Ids
   /** Returns whether the disk has too little free space to store new data. */
   readonly isStorageFull?: (() => boolean) | undefined
@@ -58,14 +58,14 @@ export class Unit implements Tx {
   readonly db: Db
   readonly now: Date
   readonly nowIso: string
-  readonly connection: UnitConnection
+  readonly connection: UnitView
   readonly effects: (() => void)[] = []
   readonly #chance: UnitChance
   readonly steadyNow: Date
 
-  constructor(statements: Statements, chance: UnitChance) {
-    this.connection = new UnitConnection(statements)
-    this.db = unitDb(this.connection)
+  constructor(connection: UnitView, chance: UnitChance) {
+    this.connection = connection
+    this.db = unitDb(connection)
     this.now = chance.clock()
     this.nowIso = this.now.toISOString()
     this.steadyNow = chance.steady.begin()

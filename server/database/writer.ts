@@ -1,8 +1,6 @@
-/** Interface of the writer: its options, its methods and its reports. */
-import type { GroupOptions } from './group.ts'
+/** Interface of the writer: its methods, its events and its reports. */
 import type { Nonce } from './nonces.ts'
 import type { Tx } from './tx.ts'
-import type { WalSync } from './wal-sync.ts'
 
 export interface WriteOptions {
   /**
@@ -12,12 +10,8 @@ export interface WriteOptions {
   readonly nonce?: Nonce | undefined
 }
 
-/** From now on only the writer uses `database`. `close` closes it. */
-export interface WriterOptions extends GroupOptions {
-  /** Syncs the WAL of the same database. `close` closes it, too. */
-  readonly walSync: WalSync
-  /** Most requests in one commit, by default 128. */
-  readonly maxGroup?: number
+/** Listeners of what the writer does. */
+export interface WriterEvents {
   /**
    * Called once if the content of the disk is unknown. The node must then report "not ready" and end the
    * process.

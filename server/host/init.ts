@@ -2,10 +2,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
-import { type NodeDatabase, openNodeDatabase } from '../database/database.ts'
-import { migrate } from '../database/migrate.ts'
 import { migrations } from '../database/migrations/index.ts'
-import { openDatabase } from '../database/open.ts'
+import type { NodeDatabase } from '../database/node-database.ts'
+import { openNodeDatabase } from '../database/sqlite/database.ts'
+import { migrate } from '../database/sqlite/migrate.ts'
+import { openDatabase } from '../database/sqlite/open.ts'
+import { insertServer, readServerId } from '../database/sqlite/server-id.ts'
 import type { Writer } from '../database/writer.ts'
 import { authorityOf } from '../listening/authority.ts'
 import { readCertificate } from '../listening/certificate.ts'
@@ -16,8 +18,6 @@ import {
   AlreadyInitialisedError,
   addressPath,
   databasePath,
-  insertServer,
-  readServerId,
   requireNoRestore,
 } from '../storage/data-folder.ts'
 import { makeEnvelopeKey } from '../storage/envelope-keys.ts'

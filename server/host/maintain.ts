@@ -3,7 +3,7 @@
  * process write between the server's commits.
  */
 import type { Config } from '../config.ts'
-import { openNodeDatabase } from '../database/database.ts'
+import { openNodeDatabase } from '../database/sqlite/database.ts'
 import { createWakeups } from '../delivery/wakeups.ts'
 import { type CycleReport, createMaintenance } from '../maintenance/cycle.ts'
 import { jobsOf } from '../maintenance-jobs.ts'

@@ -9,7 +9,7 @@
  */
 import { sql } from 'kysely'
 import { limits } from '../../sdk/contract/limits.ts'
-import { bytesOf, inOrder } from '../database/sql.ts'
+import { arrival, bytesOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { Job, RunBatch } from './job.ts'
@@ -57,7 +57,7 @@ export const idempotencyRetention: Job = {
       const deletable = within(old, bytes)
       if (deletable.length === 0) return { done: 0, more: false }
       const keys = deletable.map(({ key }) => key)
-      await tx.db.deleteFrom('idempotency').where(inOrder, 'in', keys).execute()
+      await tx.db.deleteFrom('idempotency').where(arrival, 'in', keys).execute()
       return { done: deletable.length, more: deletable.length < old.length || old.length === rows }
     },
 }
@@ -71,8 +71,8 @@ interface Sized {
 async function oldAnswers(tx: Tx, cutoff: string, rows: number): Promise<Sized[]> {
   const found = await tx.db
     .selectFrom('idempotency')
-    .select([inOrder.as('key'), bytesOf('answer').as('bytes'), 'created_at'])
-    .orderBy(inOrder)
+    .select([arrival.as('key'), bytesOf('answer').as('bytes'), 'created_at'])
+    .orderBy(arrival)
     .limit(rows)
     .execute()
   const end = found.findIndex(({ created_at }) => created_at >= cutoff)

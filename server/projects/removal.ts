@@ -11,7 +11,7 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
-import { inOrder, inOrderOf } from '../database/sql.ts'
+import { arrival, arrivalOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { listDeleted, listPackagesOf } from './store.ts'
@@ -92,10 +92,10 @@ const credentials: Removal = async (tx, projectId) => {
 const idempotency: Removal = (tx, projectId, limit) =>
   run(
     tx,
-    sql`delete from idempotency where ${inOrder} in
-      (select ${inOrder} from idempotency where project_id = ${projectId}
+    sql`delete from idempotency where ${arrival} in
+      (select ${arrival} from idempotency where project_id = ${projectId}
         union all
-        select ${inOrderOf('mine')} from agents join idempotency as mine on mine.principal = agents.id
+        select ${arrivalOf('mine')} from agents join idempotency as mine on mine.principal = agents.id
           where agents.project_id = ${projectId} limit ${limit})`,
   )
 

@@ -1,7 +1,6 @@
 /** Paths in a data folder, and the installation's id in its database. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type Database from 'better-sqlite3'
 import { makePrivateFolder } from './private-folder.ts'
 
 export const databasePath = (data: string): string => join(data, 'bridge.db')
@@ -38,14 +37,4 @@ export class AlreadyInitialisedError extends Error {
 export function writeSecretFile(path: string, text: string): void {
   makePrivateFolder(dirname(path))
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
-}
-
-export function readServerId(database: Database.Database): string | undefined {
-  return database.prepare<[], string>('SELECT server_id FROM server').pluck().get()
-}
-
-export function insertServer(database: Database.Database, serverId: string, now: Date): void {
-  database
-    .prepare('INSERT INTO server (one, server_id, created_at) VALUES (1, ?, ?)')
-    .run(serverId, now.toISOString())
 }

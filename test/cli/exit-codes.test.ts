@@ -4,8 +4,8 @@ import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { errors } from '../../sdk/contract/errors.ts'
 import { localErrors } from '../../sdk/transport/failures.ts'
-import { MigrationHistoryError, NewerDatabaseError } from '../../server/database/migrate.ts'
-import { UnsafeStoreError } from '../../server/database/open.ts'
+import { MigrationHistoryError, NewerDatabaseError } from '../../server/database/sqlite/migrate.ts'
+import { UnsafeStoreError } from '../../server/database/sqlite/open.ts'
 import {
   BackupInterruptedError,
   DamagedDatabaseError,

@@ -314,14 +314,27 @@ const chance: Rule = ({ path, code, imports }) => {
 
 const sqliteWords = /\b(?:likely|ifnull|julianday|octet_length|strftime)\(|`\+[\w$]|\browid\b/
 
-/** A second kind of database is planned, so the SQL that only SQLite understands is in one file. */
+/** Files that may know SQLite: its side of the database, the fragments, and the backups of its file. */
+const knowsSqlite = /^server\/(database\/(sqlite\/|migrations\/|sql\.ts$)|host\/)/
+
+/** There are two databases, so the SQL that only SQLite understands is in one folder and one file. */
 const portableSql: Rule = ({ path, code }) => {
-  if (!path.startsWith('server/') || /^server\/(database|host)\//.test(path)) return []
+  if (!path.startsWith('server/') || knowsSqlite.test(path)) return []
   const used = sqliteWords.exec(code)?.[0]
   return used === undefined
     ? []
     : [`uses ${used}: SQL that only SQLite understands has a name in server/database/sql.ts`]
 }
+
+/** Each driver is known to the folder of its database only. */
+const drivers = perImport((path, { target }) => {
+  if (!path.startsWith('server/')) return undefined
+  if (target === 'better-sqlite3' && !knowsSqlite.test(path))
+    return 'only server/database/sqlite/ knows SQLite'
+  if (target === 'pg' && !path.startsWith('server/database/postgres/'))
+    return 'only server/database/postgres/ knows PostgreSQL'
+  return undefined
+})
 
 const everyRule: readonly Rule[] = [
   layer,
@@ -337,4 +350,5 @@ const everyRule: readonly Rule[] = [
   environment,
   chance,
   portableSql,
+  drivers,
 ]

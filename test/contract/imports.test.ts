@@ -140,6 +140,12 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ['server/tasks/store.ts', 'const last = all.orderBy(sql`rowid`)', 'has a name in server/database/sql.ts'],
   ['server/tasks/store.ts', 'sql`likely(id > 1)`', 'uses likely('],
   ['server/tasks/store.ts', 'sql`+project_id = 1`', 'has a name in server/database/sql.ts'],
+  ['server/database/page.ts', 'sql`rowid`', 'has a name in server/database/sql.ts'],
+  [
+    'server/tasks/store.ts',
+    "import type D from 'better-sqlite3'",
+    'only server/database/sqlite/ knows SQLite',
+  ],
 ]
 
 describe('a faulty sample is reported with its remedy', () => {

@@ -13,6 +13,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'storage',
       'listening',
       'database/migrations',
+      'database/sqlite',
       'database',
       'http',
       'delivery',

@@ -1,8 +1,9 @@
 /** `bridge hooks verify` with the real harnesses: a good installation passes, and each planted fault is named. */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { placesOf } from '../../cli/hooks/places.ts'
+import type { WaiterRecord } from '../../cli/hooks/waiter-record.ts'
 import type { Ended } from '../support/test-home.ts'
 import { has } from './programs.ts'
 import { Scene } from './scene.ts'
@@ -28,12 +29,26 @@ async function problems(
   return { code, found: broken.map(({ check, text, remedy }) => `${check}: ${text}; ${remedy}`) }
 }
 
+/** @throws if no waiter has recorded itself */
+const pidIn = (waiter: string): number =>
+  (JSON.parse(readFileSync(waiter, 'utf8')) as WaiterRecord).process.pid
+
+/** Id of the credential of a profile. */
+const credentialOf = (profile: string): string => {
+  const stored = JSON.parse(scene.read(`bridge/profiles/${profile}/profile.json`)) as {
+    readonly identity: { readonly credential_id: string }
+  }
+  return stored.identity.credential_id
+}
+
 const install = (harness: string, ...more: readonly string[]) =>
   scene.run(['hooks', 'install', harness, '--profile', 'cleo', ...more])
 
 describe.skipIf(!has('claude'))('verify claude', () => {
   test('a good installation passes, and leaves nothing behind', async () => {
     await install('claude')
+    // An older message does not hold up the notice of the test.
+    await scene.mail()
     const { code, stdout, stderr } = await verify('claude', '--from', 'dora')
     expect([code, stderr, stdout]).toEqual([
       0,
@@ -44,6 +59,24 @@ describe.skipIf(!has('claude'))('verify claude', () => {
     expect(stdout).toMatch(/ok +answer +dora sees the message acknowledged/)
     const left = readdirSync(placesOf(join(scene.folder, 'bridge'), 'cleo').folder)
     expect(left.filter((name) => name.includes('verify'))).toEqual([])
+    await scene.quiet()
+  })
+
+  test('--in-place uses the settings of the user, but neither their model nor their account', async () => {
+    const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
+    const path = scene.write('.claude/settings.json', {
+      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', CLAUDE_CODE_USE_BEDROCK: '1' },
+      hooks: { SessionStart: [{ hooks: [theirs] }] },
+    })
+    const good = await verify('claude', '--from', 'dora')
+    expect([good.code, scene.exists('theirs')]).toEqual([0, false])
+    const inPlace = await verify('claude', '--from', 'dora', '--in-place')
+    expect([inPlace.code, inPlace.stdout]).toEqual([
+      0,
+      expect.stringMatching(/ok +harness +Claude Code showed the notice/),
+    ])
+    expect(scene.exists('theirs')).toBe(true)
+    rmSync(path)
     await scene.quiet()
   })
 
@@ -108,6 +141,22 @@ describe.skipIf(!has('claude'))('verify claude', () => {
       listen.child.kill('SIGTERM')
       await listen.ended
     }
+  })
+
+  test('the waiter is killed', async () => {
+    const { waiter } = placesOf(join(scene.folder, 'bridge'), 'cleo')
+    const verifying = problems('claude')
+    const pid = await vi.waitFor(() => pidIn(waiter), { timeout: 60_000, interval: 20 })
+    process.kill(pid, 'SIGKILL')
+    expect(await verifying).toEqual({
+      code: 1,
+      found: [
+        'waiter: the waiter was killed (SIGKILL) before it woke the session; find out which program ends it, then verify again',
+      ],
+    })
+    // The next one cleans up.
+    expect(await verify('claude', '--from', 'dora')).toMatchObject({ code: 0 })
+    await scene.quiet()
   })
 
   test('another session holds the profile', async () => {
@@ -181,13 +230,48 @@ describe.skipIf(!has('codex'))('verify codex', () => {
     await scene.quiet()
     expect(existsSync(join(scene.folder, '.codex/sessions'))).toBe(false)
   })
+
+  test('--in-place uses the settings of the user, but not their model', async () => {
+    await scene.mail()
+    const config = join(scene.folder, '.codex/config.toml')
+    const good = readFileSync(config, 'utf8')
+    const provider = 'name = "theirs"\nbase_url = "http://127.0.0.1:1/v1"\nwire_api = "responses"\n'
+    writeFileSync(
+      config,
+      `model_provider = "theirs"\n[model_providers.theirs]\n${provider}${good}[shell_environment_policy.set]\nTHEIRS = "1"\n`,
+    )
+    const { code, stdout } = await verify('codex', '--from', 'dora', '--in-place')
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/ok +harness +Codex showed the notice/)])
+    expect(existsSync(join(scene.folder, '.codex/sessions'))).toBe(true)
+    writeFileSync(config, good)
+    await scene.quiet()
+  })
 })
 
-describe.skipIf(!has('claude'))('verify of a disabled agent', () => {
-  test('it names the refusal', async () => {
+describe.skipIf(!has('claude'))('verify names the refusal of', () => {
+  /** The finding about a profile, and the exit code. */
+  const refusalOf = async (profile: string) => {
+    const { code, found } = await problems('claude')
+    return [code, found.filter((text) => text.startsWith(`node: ${profile}: `))]
+  }
+
+  test('a revoked credential of the sender', async () => {
+    const { owner, project } = scene.bridge
+    await owner.revoke(project.id, credentialOf('dora'))
+    expect(await refusalOf('dora')).toEqual([5, [expect.stringMatching(/credential was revoked.*enrol/)]])
+  })
+
+  test('a disabled agent', async () => {
     const { owner, project } = scene.bridge
     const target = `/api/admin/projects/${project.id}/agents/${scene.cleo.id}/state`
     await owner.ok({ target, body: { state: 'disabled' } })
-    expect(await problems('claude')).toEqual({ code: 5, found: [expect.stringMatching(/^node: cleo: /)] })
+    expect(await refusalOf('cleo')).toEqual([5, [expect.stringMatching(/disabled/)]])
+    await owner.ok({ target, body: { state: 'enabled' } })
+  })
+
+  test('a revoked credential of the profile', async () => {
+    const { owner, project } = scene.bridge
+    await owner.revoke(project.id, credentialOf('cleo'))
+    expect(await refusalOf('cleo')).toEqual([5, [expect.stringMatching(/credential was revoked.*enrol/)]])
   })
 })

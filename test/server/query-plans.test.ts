@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { overdueSince } from '../../server/audit-reading/overdue.ts'
-import { createReader } from '../../server/database/reader.ts'
+import { createReader } from '../../server/database/sqlite/reader.ts'
 import { listUnremoved, reservedBytes, reservedBytesOf } from '../../server/transfers/store.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { explain, growing, indexesOf, statementsOf } from '../support/statements.ts'

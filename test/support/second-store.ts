@@ -6,8 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { ApiError } from '../../server/api-error.ts'
-import { openNodeDatabase } from '../../server/database/database.ts'
 import type { Nonce } from '../../server/database/nonces.ts'
+import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 
 const fail = (error: unknown) => {
   throw error

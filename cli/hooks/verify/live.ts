@@ -52,6 +52,13 @@ async function woken(scene: VerifyScene, waker: Handler | undefined): Promise<Fi
       'end bridge listen and other sessions of the profile, then verify again',
       'already_listening',
     )
+  if (!ended.isLate && ended.endedBy !== null)
+    return problem(
+      'waiter',
+      `the waiter was killed (${ended.endedBy}) before it woke the session`,
+      'find out which program ends it, then verify again',
+      'unexpected',
+    )
   return problem(
     'waiter',
     `the waiter did not wake the session within ${seconds}`,

@@ -5,6 +5,7 @@ import type { Environment } from '../../context.ts'
 export interface Ended {
   /** Null if a signal ended it. */
   readonly code: number | null
+  readonly endedBy: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
   readonly isLate: boolean
@@ -47,9 +48,9 @@ export function endOf(program: string, args: readonly string[], options: Process
       settle()
       reject(error)
     })
-    child.once('close', (code) => {
+    child.once('close', (code, endedBy) => {
       settle()
-      resolve({ code, ...written, isLate })
+      resolve({ code, endedBy, ...written, isLate })
     })
     // A program may end without reading its input.
     child.stdin.on('error', () => {})

@@ -47,6 +47,9 @@ function stepsOf({ installed, machine }: VerifyScene, { id }: Probe): readonly S
   return [{ shell: `${program} inbox` }, { shell: `${program} ack ${id}` }, done]
 }
 
+/** Variables that make Claude Code ask the model of another provider. */
+const otherProviders = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY']
+
 async function startClaude(scene: VerifyScene, model: ScriptedModel): Promise<Ended> {
   const { installed, machine, scratch, inPlace } = scene
   const settings = join(scratch, 'claude')
@@ -59,15 +62,21 @@ async function startClaude(scene: VerifyScene, model: ScriptedModel): Promise<En
     }
   }
   const allowed = installed.mcp ? `mcp__plugin_${ourName}_${ourName}` : 'Bash'
-  const args = ['-p', prompt, '--model', 'claude-sonnet-4-5', '--allowedTools', allowed]
-  return started(scene, args, {
-    ...(!inPlace && { CLAUDE_CONFIG_DIR: settings }),
+  const environment = {
     ANTHROPIC_BASE_URL: model.url,
     ANTHROPIC_API_KEY: 'sk-ant-scripted-model',
+    ...Object.fromEntries(otherProviders.map((name) => [name, '0'])),
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     DISABLE_AUTOUPDATER: '1',
     // The scripted model knows the names of the tools.
     ENABLE_TOOL_SEARCH: 'false',
+  }
+  // `env` in the user's settings goes before the environment, and would name their own model.
+  const chosen = JSON.stringify({ env: environment })
+  const options = ['--model', 'claude-sonnet-4-5', '--allowedTools', allowed, '--settings', chosen]
+  return started(scene, ['-p', prompt, ...options], {
+    ...(!inPlace && { CLAUDE_CONFIG_DIR: settings }),
+    ...environment,
   })
 }
 

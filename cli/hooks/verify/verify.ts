@@ -41,7 +41,11 @@ export async function verify(
     const stages = [
       staticStage,
       contractStage,
-      (it: VerifyScene) => liveStage(it, mark()),
+      (it: VerifyScene) => {
+        // The second stage told the session of older messages, so their next notice would wait.
+        removeTraces(it)
+        return liveStage(it, mark())
+      },
       (it: VerifyScene) => realStage(it, mark()),
     ]
     try {

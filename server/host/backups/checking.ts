@@ -5,10 +5,10 @@
  * is a single file.
  */
 import Database from 'better-sqlite3'
-import { migrationStatus } from '../../database/migrate.ts'
-import { applicationId } from '../../database/open.ts'
-import { rewriteFile } from '../../database/scrub.ts'
-import { readServerId } from '../../storage/data-folder.ts'
+import { migrationStatus } from '../../database/sqlite/migrate.ts'
+import { applicationId } from '../../database/sqlite/open.ts'
+import { rewriteFile } from '../../database/sqlite/scrub.ts'
+import { readServerId } from '../../database/sqlite/server-id.ts'
 import { DamagedDatabaseError } from './errors.ts'
 
 export interface Checked {

@@ -5,11 +5,11 @@
  * is replaced, or it cannot be read, these are unknown; see `restorations.ts`.
  */
 import type Database from 'better-sqlite3'
-import { migrationStatus } from '../../database/migrate.ts'
 import type { OwnerUserRow } from '../../database/node-tables.ts'
-import { openDatabase } from '../../database/open.ts'
+import { migrationStatus } from '../../database/sqlite/migrate.ts'
+import { openDatabase } from '../../database/sqlite/open.ts'
+import { readServerId } from '../../database/sqlite/server-id.ts'
 import type { PairingRow, RecipientKeyRow } from '../../database/tables.ts'
-import { readServerId } from '../../storage/data-folder.ts'
 
 export interface Known {
   readonly revokedCredentials: ReadonlySet<string>

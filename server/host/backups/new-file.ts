@@ -21,8 +21,8 @@ import {
   rmSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { sqliteCode } from '../../database/connection.ts'
-import { type FileLock, lockFile } from '../../database/lock.ts'
+import { sqliteCode } from '../../database/sqlite/connection.ts'
+import { type FileLock, lockFile } from '../../database/sqlite/lock.ts'
 import { DestinationExistsError, PathMissingError } from './errors.ts'
 
 export interface NewFile {

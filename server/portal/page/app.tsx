@@ -15,6 +15,7 @@ import { SetUp } from './screens/set-up.tsx'
 import { SignIn } from './screens/sign-in.tsx'
 import { WrongOrigin } from './screens/wrong-origin.tsx'
 
+const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Agents))
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
@@ -52,6 +53,7 @@ function Screens() {
       <Router>
         <Route path="/" component={Projects} />
         <Route path="/projects/:id" component={Overview} />
+        <Route path="/projects/:id/agents" component={Agents} />
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
         <Route path="/settings" component={Settings} />

@@ -3,7 +3,7 @@
  * folder, prints `open`, and exits.
  */
 import { randomBytes } from 'node:crypto'
-import { openNodeDatabase } from '../../../server/database/database.ts'
+import { openNodeDatabase } from '../../../server/database/sqlite/database.ts'
 
 const fail = (error: unknown) => {
   throw error

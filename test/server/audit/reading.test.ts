@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { auditKinds } from '../../../sdk/contract/audit-kinds.ts'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../../sdk/contract/owner/audit.ts'
 import { recordsQuery } from '../../../server/audit-reading/queries.ts'
-import { compileOnly } from '../../../server/database/dialect.ts'
+import { compileOnly } from '../../../server/database/sqlite/dialect.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 
 let world: World

@@ -23,19 +23,15 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
-import { lockDataFolder } from '../../../server/database/lock.ts'
-import { migrate, migrationStatus } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
-import { openDatabase } from '../../../server/database/open.ts'
+import { lockDataFolder } from '../../../server/database/sqlite/lock.ts'
+import { migrate, migrationStatus } from '../../../server/database/sqlite/migrate.ts'
+import { openDatabase } from '../../../server/database/sqlite/open.ts'
+import { insertServer, readServerId } from '../../../server/database/sqlite/server-id.ts'
 import { backUp } from '../../../server/host/backups/backup.ts'
 import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/init.ts'
 import { startServer } from '../../../server/server.ts'
-import {
-  databasePath,
-  insertServer,
-  readServerId,
-  restoreNotePath,
-} from '../../../server/storage/data-folder.ts'
+import { databasePath, restoreNotePath } from '../../../server/storage/data-folder.ts'
 import { sha256 } from '../../support/files.ts'
 
 let folder: string

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import type Database from 'better-sqlite3'
-import { openDatabase } from '../../../server/database/open.ts'
+import { openDatabase } from '../../../server/database/sqlite/open.ts'
 
 const text = readFileSync(new URL('./before-baseline.sql', import.meta.url), 'utf8')
 

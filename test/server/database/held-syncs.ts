@@ -2,7 +2,7 @@
  * Syncs of the WAL that the test controls, and a store whose first group is committed and waits for its sync.
  */
 import { setImmediate as immediate } from 'node:timers/promises'
-import type { WalSync } from '../../../server/database/wal-sync.ts'
+import type { WalSync } from '../../../server/database/sqlite/wal-sync.ts'
 import { add, openStore, type StoreOptions } from './store.ts'
 
 /** Syncs that finish when the test ends them, or fail immediately from the moment the test requests it. */

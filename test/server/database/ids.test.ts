@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createIds, greatestId } from '../../../server/database/ids.ts'
+import { createIds } from '../../../server/database/ids.ts'
+import { greatestId } from '../../../server/database/sqlite/greatest-id.ts'
 import { add, openStore, start } from './store.ts'
 
 const rises = (ids: readonly string[]) => ids.every((id, index) => index === 0 || id > (ids[index - 1] ?? ''))

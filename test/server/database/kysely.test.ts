@@ -2,8 +2,8 @@
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { Statements, UnitConnection } from '../../../server/database/connection.ts'
 import { unitDb } from '../../../server/database/dialect.ts'
+import { Statements, UnitConnection } from '../../../server/database/sqlite/connection.ts'
 import { UnitOverrunError } from '../../../server/database/unit-overrun.ts'
 import { add, openStore, outcomes } from './store.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { DataFolderLockedError, lockDataFolder } from '../../../server/database/lock.ts'
+import { DataFolderLockedError, lockDataFolder } from '../../../server/database/sqlite/lock.ts'
 import { startChild } from './child.ts'
 import { temporaryFolder } from './store.ts'
 

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { type Migration, migrations, requiredMigrations } from '../../../server/database/migrations/index.ts'
 import {
   MigrationFailedError,
   MigrationHistoryError,
   migrate,
   migrationStatus,
   NewerDatabaseError,
-} from '../../../server/database/migrate.ts'
-import { type Migration, migrations, requiredMigrations } from '../../../server/database/migrations/index.ts'
-import { openDatabase } from '../../../server/database/open.ts'
+} from '../../../server/database/sqlite/migrate.ts'
+import { openDatabase } from '../../../server/database/sqlite/open.ts'
 import { startChild } from './child.ts'
 import { start, temporaryFolder } from './store.ts'
 import { places, threeMigrations } from './three-migrations.ts'

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { openDatabase, requireDurable, UnsafeStoreError } from '../../../server/database/open.ts'
+import { openDatabase, requireDurable, UnsafeStoreError } from '../../../server/database/sqlite/open.ts'
 import { temporaryFolder } from './store.ts'
 
 const pragma = (database: Database.Database, name: string) => database.pragma(name, { simple: true })

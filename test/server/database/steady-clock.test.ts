@@ -6,10 +6,10 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createIds, type Ids } from '../../../server/database/ids.ts'
-import { migrate } from '../../../server/database/migrate.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
-import { openDatabase } from '../../../server/database/open.ts'
-import { openSteadyClock } from '../../../server/database/steady-clock.ts'
+import { migrate } from '../../../server/database/sqlite/migrate.ts'
+import { openDatabase } from '../../../server/database/sqlite/open.ts'
+import { openSteadyClock } from '../../../server/database/sqlite/steady-clock.ts'
 import { add, openStore, start, temporaryFolder } from './store.ts'
 
 const hour = 3_600_000

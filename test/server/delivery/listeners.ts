@@ -30,11 +30,11 @@ export async function until<T>(ask: () => Promise<T> | T, is: (answer: T) => boo
 }
 
 /** Opens a wait and returns once the server holds it. */
-export async function listen(
+export async function listen<S extends OpenStream>(
   bridge: TestBridge,
   agent: TestAgent,
-  open: (agent: TestAgent) => OpenStream,
-): Promise<OpenStream> {
+  open: (agent: TestAgent) => S,
+): Promise<S> {
   const stream = open(agent)
   await until(
     () => connectionOf(bridge, agent),

@@ -1,6 +1,6 @@
 /** Maintenance for a test: on the data folder of a running server, with the test's clock and jobs. */
 import { randomBytes } from 'node:crypto'
-import { openNodeDatabase } from '../../../server/database/database.ts'
+import { openNodeDatabase } from '../../../server/database/sqlite/database.ts'
 import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createMaintenance } from '../../../server/maintenance/cycle.ts'
 import type { Job, MaintenanceContext } from '../../../server/maintenance/job.ts'

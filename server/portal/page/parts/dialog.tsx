@@ -66,8 +66,8 @@ interface ActProps {
   readonly isFresh?: boolean
   /** Name that has to be typed exactly. */
   readonly name?: string
-  /** One sentence of consequence, and the fields of the act. */
-  readonly children?: ComponentChildren
+  /** One sentence of consequence, and the fields of the act. A function gets the refusal of the last try. */
+  readonly children?: ComponentChildren | ((error: unknown) => ComponentChildren)
   /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
   readonly act: (key: string) => Promise<unknown>
 }
@@ -90,13 +90,15 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
     close()
   })
   const isWrong = error instanceof BridgeError && error.code === 'sign_in_failed'
+  const isAtField =
+    error instanceof BridgeError && error.code === 'name_taken' && typeof children === 'function'
   const end = () => {
     if (!isBusy) close()
   }
   return (
     <Dialog title={title} close={end}>
       <form onSubmit={submit}>
-        {children}
+        {typeof children === 'function' ? children(error) : children}
         {name !== undefined && (
           <Field label="Type its name to confirm" value={typed} change={setTyped} hint={name} required />
         )}
@@ -111,7 +113,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
             />
           </>
         )}
-        {!isWrong && <Refusal error={error} />}
+        {!isWrong && !isAtField && <Refusal error={error} />}
         <p class="actions">
           <button type="button" class="quiet" onClick={end}>
             Cancel

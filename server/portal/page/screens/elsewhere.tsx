@@ -8,7 +8,6 @@ const commands: readonly (readonly [RegExp, string, string])[] = [
   [/audit$/, 'Audit', 'bridge admin audit'],
   [/\/tasks/, 'Tasks', 'bridge admin task list'],
   [/\/transfers/, 'Transfers', 'bridge admin transfer list'],
-  [/\/agents/, 'Agents', 'bridge admin agent list'],
 ]
 
 export function Elsewhere() {

@@ -39,6 +39,8 @@ export function refusedBecause(error: unknown): Refused {
 
 /** Returns the problem of each field that the node refused, by the name of the field. */
 export function faultsOf(error: unknown): Readonly<Record<string, string>> {
+  if (error instanceof BridgeError && error.code === 'name_taken')
+    return { name: refusedBecause(error).words }
   if (!(error instanceof BridgeError) || !Array.isArray(error.details.faults)) return {}
   const faults = error.details.faults as readonly { path: string; problem: string }[]
   return Object.fromEntries(faults.map(({ path, problem }) => [path.replace(/^body\//, ''), problem]))

@@ -1,6 +1,6 @@
 /** Holds the lock of a data folder until it is killed or receives a line. */
 import { once } from 'node:events'
-import { DataFolderLockedError, lockDataFolder } from '../../../../server/database/lock.ts'
+import { DataFolderLockedError, lockDataFolder } from '../../../../server/database/sqlite/lock.ts'
 import { say } from './store.ts'
 
 try {

@@ -2,8 +2,8 @@
  * Runs three migrations: `migrate.ts PATH [STEP]`. A call follows each statement; the call with the number
  * STEP kills this process, like `kill -9`.
  */
-import { migrate } from '../../../../server/database/migrate.ts'
-import { openDatabase } from '../../../../server/database/open.ts'
+import { migrate } from '../../../../server/database/sqlite/migrate.ts'
+import { openDatabase } from '../../../../server/database/sqlite/open.ts'
 import { threeMigrations } from '../three-migrations.ts'
 import { say } from './store.ts'
 

@@ -1,14 +1,15 @@
 /** Opens the store at a path for a child process, as a server does. */
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { createIds, greatestId } from '../../../../server/database/ids.ts'
-import { migrate } from '../../../../server/database/migrate.ts'
+import { createIds } from '../../../../server/database/ids.ts'
 import { migrations } from '../../../../server/database/migrations/index.ts'
-import { openNonces } from '../../../../server/database/nonces.ts'
-import { openDatabase } from '../../../../server/database/open.ts'
-import { openSteadyClock } from '../../../../server/database/steady-clock.ts'
-import { openWalSync } from '../../../../server/database/wal-sync.ts'
-import { createWriter } from '../../../../server/database/write-queue.ts'
+import { greatestId } from '../../../../server/database/sqlite/greatest-id.ts'
+import { migrate } from '../../../../server/database/sqlite/migrate.ts'
+import { openNonces } from '../../../../server/database/sqlite/nonces.ts'
+import { openDatabase } from '../../../../server/database/sqlite/open.ts'
+import { openSteadyClock } from '../../../../server/database/sqlite/steady-clock.ts'
+import { openWalSync } from '../../../../server/database/sqlite/wal-sync.ts'
+import { createWriter } from '../../../../server/database/sqlite/write-queue.ts'
 
 export const say = (line: string) => writeSync(1, `${line}\n`)
 

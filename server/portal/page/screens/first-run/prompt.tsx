@@ -1,15 +1,9 @@
 /** One prompt with its copy button, and how far its agent has come. */
-import {
-  type AuditRecord,
-  connectionLabels,
-  oneLine,
-  type SnapshotAgent,
-} from '../../../../../sdk/browser.ts'
-import { Mark } from '../../parts/marks.tsx'
+import { type AuditRecord, oneLine, type SnapshotAgent } from '../../../../../sdk/browser.ts'
+import { EnrolmentSteps } from '../../parts/enrolment-steps.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Visible } from '../../text/visible.tsx'
-import { presence } from '../../words/connection.ts'
-import { ago, span, timeOfDay } from '../../words/time.ts'
+import { timeOfDay } from '../../words/time.ts'
 import type { Enrolled } from './enrolled.ts'
 
 interface Props {
@@ -23,14 +17,7 @@ interface Props {
 }
 
 export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isStale, drop }: Props) {
-  const find = (kind: string) => records.findLast((each) => each.kind === kind)
-  const [claimed, started, reused] = [
-    find('enrollment.claimed'),
-    find('session.started'),
-    find('enrollment.reused'),
-  ]
-  const words = seen && presence(seen.connection, nowMs, isStale)
-  const left = Date.parse(issued.expires_at) - nowMs
+  const isUsed = records.some(({ kind }) => kind === 'enrollment.claimed')
   return (
     <section class="card" aria-labelledby={`prompt-${agent.id}`}>
       <h2 id={`prompt-${agent.id}`}>
@@ -44,40 +31,16 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
           copyLabel={`Copy ${oneLine(agent.name)}'s prompt`}
           secret={issued.prompt}
           note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
-          isUsed={claimed !== undefined}
+          isUsed={isUsed}
           hasClose={false}
           drop={drop}
         />
       )}
-      <ul class="progress" role="status">
-        {reused !== undefined && (
-          <li class="fault">
-            <Mark name="alert" /> The code was used a second time, by another key. Enrol the agent again.
-          </li>
-        )}
-        {claimed === undefined && (
-          <li>
-            <Mark name="away" /> Waiting for <Visible text={agent.name} /> to enrol
-            {Number.isFinite(left) && ` (code good for ${span(left)})`}
-          </li>
-        )}
-        {claimed !== undefined && (
-          <li>
-            <Mark name="listening" /> Enrolled, {ago(nowMs - Date.parse(claimed.at))}
-          </li>
-        )}
-        {started !== undefined && (
-          <li>
-            <Mark name="listening" /> Session started, {ago(nowMs - Date.parse(started.at))}
-          </li>
-        )}
-        {started !== undefined && words !== undefined && (
-          <li>
-            <Mark name={words.mark} />{' '}
-            {words.listening === 'yes' ? connectionLabels.listening_now : words.summary}
-          </li>
-        )}
-      </ul>
+      <EnrolmentSteps
+        name={agent.name}
+        expiresAt={issued.expires_at}
+        {...{ seen, records, nowMs, isStale }}
+      />
     </section>
   )
 }

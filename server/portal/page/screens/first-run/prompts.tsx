@@ -4,8 +4,9 @@
  * A prompt holds a code that works once. It lives in this screen only and is gone when the screen is left.
  */
 import { useEffect, useMemo } from 'preact/hooks'
-import type { AuditRecord, Project } from '../../../../../sdk/browser.ts'
+import type { Project } from '../../../../../sdk/browser.ts'
 import { liveProject } from '../../live/project.ts'
+import { concerns } from '../../parts/enrolment-steps.tsx'
 import { Heading } from '../../parts/heading.tsx'
 import { Silence } from '../../parts/silence.tsx'
 import type { Enrolled } from './enrolled.ts'
@@ -67,6 +68,3 @@ export function Prompts({ project, enrolled, drop }: Props) {
     </>
   )
 }
-
-const concerns = ({ actor, subject }: AuditRecord, agent: string): boolean =>
-  actor.id === agent || subject.id === agent

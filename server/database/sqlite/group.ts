@@ -9,21 +9,12 @@
  * Contract §2 "Group commit".
  */
 import type Database from 'better-sqlite3'
-import { isStorageFault, Statements, sqliteCode } from './connection.ts'
-import type { Nonce, Nonces } from './nonces.ts'
-import type { SteadyClock } from './steady-clock.ts'
-import { type Tx, Unit, type UnitChance, UnitEndedError } from './tx.ts'
-import { UnitOverrunError, withinTurn } from './unit-overrun.ts'
-
-export interface Request {
-  readonly unit: (tx: Tx) => Promise<unknown>
-  readonly nonce: Nonce | undefined
-}
-
-/** Result of one request of a committed group. */
-export type Outcome =
-  | { readonly ok: true; readonly value: unknown; readonly effects: readonly (() => void)[] }
-  | { readonly ok: false; readonly error: unknown }
+import type { Outcome, Request } from '../request.ts'
+import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
+import { UnitOverrunError, withinTurn } from '../unit-overrun.ts'
+import { isStorageFault, Statements, sqliteCode, UnitConnection } from './connection.ts'
+import type { StoredNonces } from './nonces.ts'
+import type { StoredSteadyClock } from './steady-clock.ts'
 
 /** The group was not committed, or it is unknown whether it was. */
 export class GroupFailedError extends Error {
@@ -43,8 +34,8 @@ export class GroupFailedError extends Error {
 export interface GroupOptions extends UnitChance {
   readonly database: Database.Database
   /** Writes a reading in the transaction of a group, if one is due. */
-  readonly steady: SteadyClock
-  readonly nonces: Nonces
+  readonly steady: StoredSteadyClock
+  readonly nonces: StoredNonces
   /** Milliseconds of a clock that is never set, for durations. */
   readonly monotonicMs: () => number
 }
@@ -105,17 +96,17 @@ export class Groups {
     const refusal = nonce && this.#options.nonces.spend(nonce)
     if (refusal !== undefined) return { ok: false, error: refusal }
     this.#savepoint.run()
-    const tx = new Unit(this.#statements, this.#options)
-    const outcome = await settled(tx, unit)
-    this.#requireIntact(tx)
+    const connection = new UnitConnection(this.#statements)
+    const outcome = await settled(new Unit(connection, this.#options), unit)
+    this.#requireIntact(connection)
     if (!outcome.ok) this.#undo.run()
     this.#release.run()
     return outcome
   }
 
   /** Throws if SQLite has ended the transaction. The unit may have caught the error that reported it. */
-  #requireIntact(tx: Unit): void {
-    if (tx.connection.lost !== undefined) throw tx.connection.lost
+  #requireIntact({ lost }: UnitConnection): void {
+    if (lost !== undefined) throw lost
     if (!this.#options.database.inTransaction) throw new Error('the transaction ended before its group did')
   }
 

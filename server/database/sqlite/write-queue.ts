@@ -20,15 +20,25 @@
  * Contract §2 "Group commit".
  */
 import type Database from 'better-sqlite3'
-import { ApiError } from '../api-error.ts'
-import { retryAfterMs } from '../retry-after.ts'
+import { ApiError } from '../../api-error.ts'
+import { retryAfterMs } from '../../retry-after.ts'
+import type { Outcome, Request } from '../request.ts'
+import type { Tx } from '../tx.ts'
+import type { GroupReport, WriteOptions, Writer, WriterEvents } from '../writer.ts'
 import { sqliteCode } from './connection.ts'
-import { GroupFailedError, Groups, type Outcome, type Request } from './group.ts'
+import { GroupFailedError, type GroupOptions, Groups } from './group.ts'
 import { bytesInUse, rewriteFile } from './scrub.ts'
 import { checkpoint, unusedBytes } from './space.ts'
-import type { Tx } from './tx.ts'
 import { UnsyncedGroups } from './unsynced.ts'
-import type { GroupReport, WriteOptions, Writer, WriterOptions } from './writer.ts'
+import type { WalSync } from './wal-sync.ts'
+
+/** From now on only the writer uses `database`. `close` closes it. */
+export interface WriterOptions extends GroupOptions, WriterEvents {
+  /** Syncs the WAL of the same database. `close` closes it, too. */
+  readonly walSync: WalSync
+  /** Most requests in one commit, by default 128. */
+  readonly maxGroup?: number
+}
 
 const defaultMaxGroup = 128
 /** The group begins after this number of turns without a new request. */

@@ -8,44 +8,24 @@
  */
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
-import { databasePath, NotInitialisedError, readServerId, requireNoRestore } from '../storage/data-folder.ts'
-import { createIds, greatestId } from './ids.ts'
+import { databasePath, NotInitialisedError, requireNoRestore } from '../../storage/data-folder.ts'
+import { createIds } from '../ids.ts'
+import { migrations } from '../migrations/index.ts'
+import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
+import { greatestId } from './greatest-id.ts'
 import { migrate } from './migrate.ts'
-import { migrations } from './migrations/index.ts'
-import { type Nonces, openNonces } from './nonces.ts'
+import { openNonces } from './nonces.ts'
 import { openDatabase } from './open.ts'
-import { createReader, type Reader } from './reader.ts'
+import { createReader } from './reader.ts'
 import { rewriteFile } from './scrub.ts'
+import { readServerId } from './server-id.ts'
 import { checkpoint } from './space.ts'
-import { openSteadyClock, type SteadyClock } from './steady-clock.ts'
+import { openSteadyClock } from './steady-clock.ts'
 import { openWalSync, syncedByCommit } from './wal-sync.ts'
 import { createWriter } from './write-queue.ts'
-import type { Writer, WriterOptions } from './writer.ts'
 
-export interface NodeDatabase {
-  readonly serverId: string
-  readonly writer: Writer
-  readonly reader: Reader
-  readonly nonces: Nonces
-  readonly steady: SteadyClock
-  /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
-  readonly scrubbed: boolean
-  close(): Promise<void>
-}
-
-export interface NodeDatabaseOptions {
+export interface NodeDatabaseOptions extends NodeDatabaseParts {
   readonly data: string
-  readonly clock: () => Date
-  readonly monotonicMs: () => number
-  /** Clock of the steady time, by default `monotonicMs`. */
-  readonly elapsedMs?: () => number
-  readonly random: (bytes: number) => Buffer
-  readonly onFatal: (error: unknown) => void
-  readonly onEffectError: (error: unknown) => void
-  readonly onCommit?: () => void
-  readonly onGroup?: WriterOptions['onGroup']
-  readonly onFull?: WriterOptions['onFull']
-  readonly isStorageFull?: WriterOptions['isStorageFull']
   /**
    * Whether this is the server. The server checkpoints or rewrites the file before it serves, and syncs the
    * WAL on another thread.

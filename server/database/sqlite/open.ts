@@ -9,7 +9,7 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { makePrivateFolder } from '../storage/private-folder.ts'
+import { makePrivateFolder } from '../../storage/private-folder.ts'
 
 export interface OpenOptions {
   /** Opens an existing file for reading only. */

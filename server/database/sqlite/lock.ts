@@ -8,7 +8,7 @@
 import { chmodSync, closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { makePrivateFolder } from '../storage/private-folder.ts'
+import { makePrivateFolder } from '../../storage/private-folder.ts'
 import { sqliteCode } from './connection.ts'
 
 export interface FileLock {

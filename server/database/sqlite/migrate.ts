@@ -10,8 +10,8 @@
  *   their place.
  */
 import type Database from 'better-sqlite3'
-import { type Migration, migrations as ownMigrations } from './migrations/index.ts'
-import { baselineLength, replacedNames } from './migrations/replaced.ts'
+import { type Migration, migrations as ownMigrations } from '../migrations/index.ts'
+import { baselineLength, replacedNames } from '../migrations/replaced.ts'
 
 /** A newer program has migrated the database. */
 export class NewerDatabaseError extends Error {

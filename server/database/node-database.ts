@@ -1,0 +1,27 @@
+/** Interface of the open database of one process: writer, reader, nonces and clock. */
+import type { Nonces } from './nonces.ts'
+import type { Reader } from './reader.ts'
+import type { SteadyClock } from './steady-clock.ts'
+import type { Writer, WriterEvents } from './writer.ts'
+
+export interface NodeDatabase {
+  readonly serverId: string
+  readonly writer: Writer
+  readonly reader: Reader
+  readonly nonces: Nonces
+  readonly steady: SteadyClock
+  /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
+  readonly scrubbed: boolean
+  close(): Promise<void>
+}
+
+/** Clocks, randomness and listeners that every database needs. */
+export interface NodeDatabaseParts extends WriterEvents {
+  readonly clock: () => Date
+  readonly monotonicMs: () => number
+  /** Clock of the steady time, by default `monotonicMs`. */
+  readonly elapsedMs?: () => number
+  readonly random: (bytes: number) => Buffer
+  /** Returns whether the disk has too little free space to store new data. */
+  readonly isStorageFull?: (() => boolean) | undefined
+}

@@ -1,0 +1,68 @@
+/** How far an agent has come with its prompt: enrolled, session started, listening. */
+import { type AuditRecord, connectionLabels, type SnapshotAgent } from '../../../../sdk/browser.ts'
+import { Visible } from '../text/visible.tsx'
+import { presence } from '../words/connection.ts'
+import { ago, span } from '../words/time.ts'
+import { Mark } from './marks.tsx'
+
+interface Props {
+  readonly name: string
+  readonly expiresAt: string
+  readonly seen: SnapshotAgent | undefined
+  /** Records of the agent and of its enrolment, oldest first. */
+  readonly records: readonly AuditRecord[]
+  readonly nowMs: number
+  readonly isStale: boolean
+}
+
+export function EnrolmentSteps({ name, expiresAt, seen, records, nowMs, isStale }: Props) {
+  const [claimed, started, reused] = [
+    find(records, 'enrollment.claimed'),
+    find(records, 'session.started'),
+    find(records, 'enrollment.reused'),
+  ]
+  const words = seen && presence(seen.connection, nowMs, isStale)
+  const left = Date.parse(expiresAt) - nowMs
+  return (
+    <ul class="progress" role="status">
+      {reused !== undefined && <Reused />}
+      {claimed === undefined && (
+        <li>
+          <Mark name="away" /> Waiting for <Visible text={name} /> to enrol
+          {Number.isFinite(left) && (left > 0 ? ` (code good for ${span(left)})` : ': the code has expired')}
+        </li>
+      )}
+      {claimed !== undefined && (
+        <li>
+          <Mark name="listening" /> Enrolled, {ago(nowMs - Date.parse(claimed.at))}
+        </li>
+      )}
+      {started !== undefined && (
+        <li>
+          <Mark name="listening" /> Session started, {ago(nowMs - Date.parse(started.at))}
+        </li>
+      )}
+      {started !== undefined && words !== undefined && (
+        <li>
+          <Mark name={words.mark} />{' '}
+          {words.listening === 'yes' ? connectionLabels.listening_now : words.summary}
+        </li>
+      )}
+    </ul>
+  )
+}
+
+/** The line that says that somebody else may have the code. */
+export const Reused = () => (
+  <li class="fault">
+    <Mark name="alert" /> The code was used a second time, by another key. Enrol the agent again.
+  </li>
+)
+
+/** Returns the last record of a kind. */
+const find = (records: readonly AuditRecord[], kind: string): AuditRecord | undefined =>
+  records.findLast((each) => each.kind === kind)
+
+/** Returns whether a record tells of an agent, or of one of its enrolments. */
+export const concerns = ({ actor, subject, details }: AuditRecord, agent: string): boolean =>
+  actor.id === agent || subject.id === agent || details.agent_id === agent

@@ -1,0 +1,70 @@
+/** Enabled agents as a table. On a narrow screen each row becomes a list of its own. */
+import {
+  type Agent,
+  type Credential,
+  type Environment,
+  connectionLabels as labels,
+} from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
+import { Mark } from '../../parts/marks.tsx'
+import { Visible } from '../../text/visible.tsx'
+import { presence } from '../../words/connection.ts'
+import { bindingOf } from './binding.ts'
+
+interface Props {
+  readonly project: string
+  readonly agents: readonly Agent[]
+  /** Undefined until they are read. */
+  readonly credentials: readonly Credential[] | undefined
+  readonly environments: readonly Environment[]
+  readonly live: LiveProject
+}
+
+export function AgentTable({ project, agents, credentials, environments, live }: Props) {
+  const seen = new Map(live.snapshot.value?.agents.map((each) => [each.id, each]))
+  const nowMs = live.nodeNow.value
+  return (
+    <table class="agents">
+      <thead>
+        <tr>
+          <th scope="col">Agent</th>
+          <th scope="col">Presence</th>
+          <th scope="col">{labels.last_contact}</th>
+          <th scope="col">Waiting</th>
+          <th scope="col">Credential</th>
+          <th scope="col">Environment</th>
+        </tr>
+      </thead>
+      <tbody>
+        {agents.map(({ id, name, role_name, connection, environment_id }) => {
+          const words = presence(seen.get(id)?.connection ?? connection, nowMs, live.isStale.value)
+          const place = environments.find((each) => each.id === environment_id)
+          return (
+            <tr key={id}>
+              <th scope="row">
+                <a href={`/projects/${project}/agents/${id}`}>
+                  <Visible text={name} />
+                </a>
+                {role_name !== '' && (
+                  <span class="meta">
+                    {' '}
+                    <Visible text={role_name} />
+                  </span>
+                )}
+              </th>
+              <td data-label="Presence">
+                <Mark name={words.mark} /> {words.summary}
+              </td>
+              <td data-label={labels.last_contact}>{words.lastContact}</td>
+              <td data-label="Waiting">{seen.get(id)?.waiting ?? 'unknown'}</td>
+              <td data-label="Credential">
+                {credentials === undefined ? '' : bindingOf(credentials, id, nowMs)}
+              </td>
+              <td data-label="Environment">{place === undefined ? 'none' : <Visible text={place.name} />}</td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}
