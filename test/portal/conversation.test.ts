@@ -11,6 +11,8 @@ inChromium('a conversation', () => {
 
   beforeAll(async () => {
     ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
+    const policy = { message_budget: 1_000_000 }
+    await bridge.owner.ok({ target: `/api/admin/projects/${bridge.project.id}/profile`, body: { policy } })
     visitor = await chromium.visitor(bridge.url)
     await signIn(visitor.page, bridge.url)
   })
@@ -69,26 +71,143 @@ inChromium('a conversation', () => {
     const waiting = () =>
       owner.ok<{ messages: unknown[] }>({ target: `/api/admin/projects/${project.id}/inbox` })
     expect((await waiting()).messages).toHaveLength(2)
-    await page.getByRole('button', { name: 'Acknowledge all 2 to you' }).click()
-    await page.getByRole('button', { name: /^Acknowledge/ }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Acknowledge all shown (2)' }).click()
+    await expect.poll(() => page.getByRole('button', { name: /^Acknowledge/ }).count()).toBe(0)
     expect((await waiting()).messages).toHaveLength(0)
   })
 
-  test('opens at its end, shows 100 messages, and older ones on demand', async () => {
+  test('opens at its end, draws at most seven windows, and reads older messages when scrolled up', async () => {
     const { ada, ben } = bridge
     const { page } = visitor
     const id = await ben.conversationWith(ada.id)
-    for (let number = 1; number <= 110; number += 1) {
-      await ben.send(id, ada.id, `number ${number}`)
-      // The loop guard allows 60 messages in 10 minutes.
-      if (number % 50 === 0) bridge.clock.advance(601)
-    }
+    for (let number = 1; number <= 390; number += 1) await ben.send(id, ada.id, `number ${number}`)
     await open(id)
-    await page.getByText('number 110', { exact: true }).waitFor()
+    await page.getByText('number 390', { exact: true }).waitFor()
+    expect(await page.getByText('number 390', { exact: true }).isVisible()).toBe(true)
     expect(await count('number 1')).toBe(0)
-    await page.getByRole('button', { name: 'Show older messages' }).click()
-    await page.getByText('number 1', { exact: true }).waitFor()
-    expect(await page.getByRole('button', { name: 'Show older messages' }).count()).toBe(0)
+    await expect
+      .poll(async () => {
+        await page.mouse.wheel(0, -4000)
+        expect(await page.locator('.message').count()).toBeLessThanOrEqual(7 * 25)
+        return page.getByText('number 1', { exact: true }).count()
+      })
+      .toBe(1)
+    await page.getByRole('link', { name: '#1', exact: true }).waitFor()
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('keeps the place of a reader who has scrolled up, and says how many messages are new', async () => {
+    const { ada, ben } = bridge
+    const { page, picture } = visitor
+    const id = await ben.conversationWith(ada.id)
+    await open(id, '?at=100')
+    const top = () =>
+      page.evaluate<number>(
+        `document.querySelector('[data-number="100"]')?.getBoundingClientRect().top ?? -1`,
+      )
+    await expect.poll(top).toBeLessThan(200)
+    expect(await page.evaluate(`document.activeElement?.getAttribute('data-number')`)).toBe('100')
+    // More is read at both ends of the range, and nothing moves.
+    await expect.poll(() => page.locator('[data-number="60"]').count()).toBe(1)
+    await expect.poll(top).toBeGreaterThan(0)
+    expect(await top()).toBeLessThan(200)
+    await page.getByRole('button', { name: 'Newest messages ↓' }).click()
+    await expect.poll(() => page.getByRole('button', { name: /↓$/ }).count()).toBe(0)
+    const place = `document.querySelector('[data-number="370"]').getBoundingClientRect().top`
+    await page.evaluate('scrollBy(0, -3000)')
+    await page.evaluate(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
+    const before = await page.evaluate<number>(place)
+    await ben.send(id, ada.id, 'first new one')
+    await ben.send(id, ada.id, 'second new one')
+    await page.getByRole('button', { name: '2 new messages ↓' }).waitFor()
+    await picture('pill')
+    expect(Math.abs((await page.evaluate<number>(place)) - before)).toBeLessThan(5)
+    await page.getByRole('button', { name: '2 new messages ↓' }).click()
+    await expect.poll(() => page.getByText('second new one', { exact: true }).isVisible()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: /↓$/ }).count()).toBe(0)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('opens at the address of a message, and refuses one that does not exist', async () => {
+    const { ada, ben, project } = bridge
+    const { page } = visitor
+    const id = await ada.conversationWith(ben.id)
+    const { id: message, sequence } = await ada.send(id, ben.id, 'found by its id')
+    await page.goto(`${bridge.url}/projects/${project.id}/messages/${message}`)
+    await page.waitForURL(`**/conversations/${id}?at=${sequence}`)
+    await page.getByText('found by its id', { exact: true }).waitFor()
+    await page.goto(`${bridge.url}/projects/${project.id}/messages/${id}`)
+    await page.getByRole('heading', { name: 'The message was not found' }).waitFor()
+  })
+
+  test('links an answer, says that a reply is overdue, and shows a sealed body as sealed', async () => {
+    const { ada, ben } = bridge
+    const { page, picture } = visitor
+    const id = await ada.conversationWith(ben.id)
+    const ask = (fields: object) =>
+      ada.ok<{ message: { id: string; sequence: number } }>({
+        target: '/api/v1/messages',
+        body: { conversation_id: id, recipient_agent_id: ben.id, type: 'question', ...fields },
+      })
+    const replyBy = new Date(bridge.clock().getTime() + 60_000).toISOString()
+    const { message } = await ask({ body: 'When?', expects_reply_by: replyBy })
+    bridge.clock.advance(120)
+    await ask({
+      body: `-----BEGIN AGE ENCRYPTED FILE-----\n${'A'.repeat(64)}\n-----END AGE ENCRYPTED FILE-----`,
+      encoding: 'age',
+    })
+    await open(id)
+    const question = page.locator(`[data-number="${message.sequence}"]`)
+    await question.getByText(/^Reply expected by .*: overdue$/).waitFor()
+    await page.getByText('Sealed for ben: only its machine can open this.').waitFor()
+    await ben.ok({
+      target: '/api/v1/messages',
+      body: {
+        conversation_id: id,
+        recipient_agent_id: ada.id,
+        type: 'answer',
+        body: 'Now.',
+        in_reply_to: message.id,
+      },
+    })
+    await page
+      .getByText('in reply to')
+      .getByRole('link', { name: `#${message.sequence}` })
+      .waitFor()
+    await question.getByText('answered in').waitFor()
+    expect(await question.getByText(/overdue$/).count()).toBe(0)
+    await picture('thread-facts')
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('folds a long body, and shows addresses with the host that they lead to', async () => {
+    const { ada, ben } = bridge
+    const { page, picture } = visitor
+    const id = await ada.conversationWith(ben.id)
+    const lines = Array.from({ length: 4100 }, (_, index) => `line ${index + 1}`)
+    await ada.send(id, ben.id, lines.join('\n'))
+    await ada.send(
+      id,
+      ben.id,
+      'See https://google.com@xn--pple-43d.example/login, or (https://аpple.example/). Hidden\u200b text.\n```\nnpm test\n```',
+    )
+    await open(id)
+    const [long, spoofed] = [page.locator('figure').nth(-2), page.locator('figure').last()]
+    await long.getByText('line 12').waitFor()
+    expect(await long.textContent()).not.toContain('line 13')
+    await long.getByRole('button', { name: /^Show the first 2000 lines \(4100 lines, 39 KB\)$/ }).click()
+    expect(await long.textContent()).toContain('line 2000')
+    expect(await long.textContent()).not.toContain('line 2001')
+    await long.getByRole('button', { name: 'Show 2000 more lines' }).click()
+    await long.getByRole('button', { name: 'Show 100 more lines' }).click()
+    expect(await long.textContent()).toContain('line 4100')
+    await long.getByRole('button', { name: 'Show less' }).click()
+    expect(await spoofed.textContent()).toContain('1 invisible character shown')
+    await spoofed.getByText('2 addresses in this text').click()
+    expect(await spoofed.getByText('xn--pple-43d.example', { exact: true }).count()).toBe(2)
+    expect(await spoofed.getByText('аpple.example', { exact: true }).count()).toBe(2)
+    expect(await spoofed.locator('a').count()).toBe(0)
+    await picture('addresses')
     expect(visitor.faults).toEqual([])
   })
 

@@ -18,6 +18,7 @@ import { WrongOrigin } from './screens/wrong-origin.tsx'
 const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Agents))
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
+const MessageAddress = lazily(() => import('./screens/message.tsx').then((all) => all.MessageAddress))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
 export function App() {
@@ -57,6 +58,7 @@ function Screens() {
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
         <Route path="/settings" component={Settings} />
+        <Route path="/projects/:id/messages/:message" component={MessageAddress} />
         <Route default component={Elsewhere} />
       </Router>
     </Shell>

@@ -1,11 +1,12 @@
 /** Frame of every screen of a signed-in person: top bar, rail with the sections, content. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type LiveProject, liveProject } from '../live/project.ts'
 import { session, signOut } from '../owner.ts'
 import { Visible } from '../text/visible.tsx'
+import { Announcements, announce } from './announce.tsx'
 import { attentionCount } from './heading.tsx'
 import { act } from './toast.tsx'
 
@@ -84,6 +85,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           {children}
         </main>
       </div>
+      <Announcements />
     </>
   )
 }
@@ -126,7 +128,11 @@ function Where({ id }: { readonly id: string }) {
 
 function useCount({ snapshot }: LiveProject): void {
   const count = snapshot.value?.attention.length ?? 0
+  const before = useRef<number | undefined>(undefined)
   useEffect(() => {
+    if (before.current !== undefined && count > before.current)
+      announce('attention', count === 1 ? '1 item needs you.' : `${count} items need you.`)
+    if (snapshot.value !== undefined) before.current = count
     attentionCount.value = count
     return () => {
       attentionCount.value = 0

@@ -6,7 +6,7 @@ import { span, timeOfDay } from '../words/time.ts'
 export function Silence({ live: { ageMs, heardAt } }: { readonly live: LiveProject }) {
   const isSilent = ageMs.value > silentMs && heardAt.value !== undefined && !isIdle.value
   return (
-    <p class="silence" role="status" hidden={!isSilent}>
+    <p class="silence" hidden={!isSilent}>
       {isSilent &&
         `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`}
     </p>

@@ -1,60 +1,111 @@
 /** Conversations of a project: those with the owner, and those between agents. */
-import { useEffect, useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso/router'
+import { useEffect, useMemo } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
 import type { Conversation } from '../../../../sdk/browser.ts'
-import { owner } from '../owner.ts'
+import { liveProject } from '../live/project.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Silence } from '../parts/silence.tsx'
 import { plural } from '../words/plural.ts'
+import { ago, exact } from '../words/time.ts'
+import { type Listed, useConversations } from './conversations/listing.ts'
 import { NewMessage } from './conversations/new-message.tsx'
 import { Participants } from './conversations/participants.tsx'
 
 export function Conversations() {
   const { id = '' } = useRoute().params
-  const [all, setAll] = useState<readonly Conversation[]>()
-  const [error, setError] = useState<unknown>(undefined)
-  useEffect(() => {
-    every(id).then(setAll, setError)
-  }, [id])
+  const { agent = '' } = useLocation().query
+  const live = useMemo(() => liveProject(id), [id])
+  useEffect(() => live.stop, [live])
+  const { all, error } = useConversations(id, live)
+  const shown = all?.filter(({ about }) => agent === '' || hasAgent(about, agent))
   return (
     <>
       <Heading title="Conversations">Conversations</Heading>
+      <Silence live={live} />
       <Refusal error={error} />
-      {all !== undefined && (
+      {all !== undefined && shown !== undefined && (
         <>
-          <Group name="With you" project={id} all={all.filter(({ kind }) => kind === 'owner')} />
-          <Group name="Between agents" project={id} all={all.filter(({ kind }) => kind === 'peer')} />
-          <NewMessage project={id} />
+          <Filter all={all} agent={agent} />
+          {all.length === 0 && (
+            <p>
+              Nobody has written yet. Agents open a conversation by themselves, and you can write to each of
+              them.
+            </p>
+          )}
+          <Group name="With you" kind="owner" project={id} all={shown} nowMs={live.nodeNow.value} />
+          <Group name="Between agents" kind="peer" project={id} all={shown} nowMs={live.nodeNow.value} />
         </>
       )}
+      <NewMessage project={id} nowMs={() => live.nodeNow.peek()} />
     </>
   )
 }
 
-async function every(project: string): Promise<Conversation[]> {
-  const all: Conversation[] = []
-  for await (const each of owner.conversations.all(project)) all.push(each)
-  return all.reverse()
+const hasAgent = ({ participants }: Conversation, agent: string): boolean =>
+  participants.some(({ agent_id }) => agent_id === agent)
+
+interface FilterProps {
+  readonly all: readonly Listed[]
+  readonly agent: string
+}
+
+function Filter({ all, agent }: FilterProps) {
+  const { path, route } = useLocation()
+  const names = new Map<string, string>()
+  for (const { about } of all)
+    for (const { agent_id, name } of about.participants) if (agent_id !== null) names.set(agent_id, name)
+  if (names.size < 2) return null
+  return (
+    <label class="filter">
+      <span class="label">Conversations of</span>
+      <select
+        data-filter
+        value={agent}
+        onInput={({ currentTarget: { value } }) =>
+          route(value === '' ? path : `${path}?agent=${encodeURIComponent(value)}`, true)
+        }
+      >
+        <option value="">all agents</option>
+        {[...names].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
 }
 
 interface GroupProps {
   readonly name: string
+  readonly kind: Conversation['kind']
   readonly project: string
-  readonly all: readonly Conversation[]
+  readonly all: readonly Listed[]
+  readonly nowMs: number
 }
 
-function Group({ name, project, all }: GroupProps) {
+function Group({ name, kind, project, all, nowMs }: GroupProps) {
+  const rows = all.filter(({ about }) => about.kind === kind)
   return (
     <section aria-label={name}>
       <h2>{name}</h2>
-      {all.length === 0 && <p class="meta">None yet.</p>}
+      {rows.length === 0 && <p class="meta">None.</p>}
       <ul class="rows">
-        {all.map((each) => (
-          <li key={each.id}>
-            <a href={`/projects/${project}/conversations/${each.id}`}>
-              <Participants of={each} />
-            </a>{' '}
-            <span class="meta">{plural(each.last_sequence, 'message')}</span>
+        {rows.map(({ about, lastAt, fresh }) => (
+          <li key={about.id} data-row>
+            <a href={`/projects/${project}/conversations/${about.id}`}>
+              <Participants of={about} />
+            </a>
+            {fresh > 0 && <span class="tag">{fresh} new</span>}
+            <span class="meta">
+              {plural(about.last_sequence, 'message')}
+              {lastAt !== undefined && (
+                <>
+                  , the last <time title={exact(lastAt)}>{ago(nowMs - Date.parse(lastAt))}</time>
+                </>
+              )}
+            </span>
           </li>
         ))}
       </ul>

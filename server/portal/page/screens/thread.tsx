@@ -1,89 +1,150 @@
 /** One conversation: its messages, oldest at the top, and the form to write. */
-import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { useRoute } from 'preact-iso/router'
-import { liveProject } from '../live/project.ts'
-import { session } from '../owner.ts'
+import { useComputed } from '@preact/signals'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import type { Conversation, Message as Data } from '../../../../sdk/browser.ts'
+import { type LiveProject, liveProject } from '../live/project.ts'
+import { announce } from '../parts/announce.tsx'
 import { Heading } from '../parts/heading.tsx'
-import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
-import { act } from '../parts/toast.tsx'
-import { Visible } from '../text/visible.tsx'
+import { note } from '../parts/toast.tsx'
+import type { Revealing } from '../parts/windowed.tsx'
 import { presence } from '../words/connection.ts'
-import { Message } from './conversations/message.tsx'
+import { plural } from '../words/plural.ts'
+import { AcknowledgeAll } from './conversations/acknowledge.tsx'
+import { draftOf } from './conversations/drafts.ts'
+import { Messages } from './conversations/messages.tsx'
 import { Participants } from './conversations/participants.tsx'
-import { useThread } from './conversations/reading.ts'
+import { type Thread as Reading, readThread } from './conversations/reading.ts'
+import { Sides } from './conversations/sides.tsx'
 import { Write } from './conversations/write.tsx'
 
 export function Thread() {
   const { id = '', conversation = '' } = useRoute().params
-  const end = useRef<HTMLDivElement>(null)
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
-  const { agents: seen = [], activity = [] } = live.snapshot.value ?? {}
-  const thread = useThread(id, conversation, end, activity.at(-1)?.id)
-  const { about, messages, error } = thread
+  const { at } = useLocation().query
+  const sequence = /^[1-9]\d{0,8}$/.test(at ?? '') ? Number(at) : undefined
+  return <Opened key={conversation} project={id} conversation={conversation} at={sequence} />
+}
+
+interface Props {
+  readonly project: string
+  readonly conversation: string
+  /** Number of the message that the address names. */
+  readonly at: number | undefined
+}
+
+function Opened({ project, conversation, at }: Props) {
+  const live = useMemo(() => liveProject(project), [])
+  const thread = useMemo(() => readThread(project, conversation, live, at), [])
+  useEffect(
+    () => () => {
+      thread.stop()
+      live.stop()
+    },
+    [],
+  )
+  const about = thread.about.value
+  const error = thread.error.value
   if (about === undefined) return <Refusal error={error} />
-  const agents = about.participants.flatMap(({ agent_id, name }) =>
-    agent_id === null ? [] : [{ id: agent_id, name }],
-  )
-  const unread = messages.filter(
-    ({ recipient, delivery }) => recipient.kind === 'owner' && delivery.acknowledged_at === null,
-  )
   return (
     <>
       <p>
-        <a href={`/projects/${id}/conversations`}>‹ Conversations</a>
+        <a href={`/projects/${project}/conversations`}>‹ Conversations</a>
       </p>
       <Heading title="Conversation">
         <Participants of={about} />
       </Heading>
-      <ul class="sides">
-        {seen
-          .filter((each) => agents.some((agent) => agent.id === each.id))
-          .map(({ id: agent, name, connection }) => {
-            const { mark, summary } = presence(connection, live.nodeNow.value, live.isStale.value)
-            return (
-              <li key={agent}>
-                <Mark name={mark} /> <Visible text={name} /> <span class="meta">{summary}</span>
-              </li>
-            )
-          })}
-      </ul>
+      <Sides project={project} live={live} agents={agentsOf(about)} />
       <Silence live={live} />
       <Refusal error={error} />
-      {thread.removedThrough !== undefined && (
-        <p class="meta">Messages up to number {thread.removedThrough} were removed.</p>
-      )}
-      {thread.hasOlder && (
-        <button type="button" class="quiet" onClick={() => act(thread.older)}>
-          Show older messages
-        </button>
-      )}
-      <ol class="thread">
-        {messages.map((message) => (
-          <Message
-            key={message.id}
-            message={message}
-            repliesTo={messages.find((each) => each.id === message.in_reply_to)?.sequence}
-            isMine={message.sender.name === session.value?.user.name}
-          />
-        ))}
-      </ol>
-      <div ref={end} />
-      {unread.length > 0 && (
-        <p>
-          <button type="button" onClick={() => act(() => thread.acknowledge(unread))}>
-            Acknowledge {unread.length === 1 ? 'the message to you' : `all ${unread.length} to you`}
+      <Talk project={project} about={about} live={live} thread={thread} at={at} />
+    </>
+  )
+}
+
+interface TalkProps {
+  readonly project: string
+  readonly about: Conversation
+  readonly live: LiveProject
+  readonly thread: Reading
+  readonly at?: number | undefined
+}
+
+/** Messages of a conversation with the form to write. */
+export function Talk({ project, about, live, thread, at }: TalkProps) {
+  const agents = agentsOf(about)
+  const [reveal, setReveal] = useState<Revealing>({ number: at })
+  const draft = draftOf(about.id, agents[0]?.id ?? '')
+  const isFirst = useRef(true)
+  const last = useComputed(() => thread.messages.value.at(-1)?.sequence ?? 0)
+  const isAtEnd = useRef(true)
+  // Number of the last message that was in view.
+  const [seen, setSeen] = useState<number>()
+  const newCount = seen === undefined || thread.hasNewer.value ? 0 : Math.max(0, last.value - seen)
+  useEffect(() => {
+    if (!isFirst.current) void thread.goTo(at).then(() => setReveal({ number: at }))
+    isFirst.current = false
+  }, [at])
+  useEffect(() => {
+    if (seen !== undefined && last.value > seen) announce('thread', newWords(last.value - seen))
+    if (isAtEnd.current && last.value > 0) setSeen(last.value)
+  }, [last.value])
+  const toEnd = async () => {
+    await thread.goTo()
+    setReveal({ number: undefined })
+  }
+  const sent = (message: Data) => {
+    thread.take(message)
+    void toEnd()
+    const reader = live.snapshot.value?.agents.find((each) => each.id === message.recipient_agent_id)
+    const { listening } = (reader && presence(reader.connection, 0, live.isStale.value)) ?? {}
+    if (listening === 'no') note('Sent. The agent is not listening: the message waits in its inbox.')
+  }
+  const answer = ({ id, sequence, sender, recipient_agent_id }: Data) => {
+    draft.value = {
+      ...draft.value,
+      type: 'answer',
+      recipient: sender.agent_id ?? recipient_agent_id,
+      answers: { id, sequence, recipient_agent_id },
+    }
+    document.getElementById('write')?.focus()
+  }
+  return (
+    <>
+      <Messages
+        project={project}
+        about={about}
+        live={live}
+        thread={thread}
+        reveal={reveal}
+        answer={answer}
+        atEnd={(isInView) => {
+          isAtEnd.current = isInView
+          if (isInView && seen !== last.value) setSeen(last.value)
+        }}
+      />
+      {(newCount > 0 || thread.hasNewer.value) && (
+        <p class="pill">
+          <button type="button" onClick={() => void toEnd()}>
+            {newCount > 0 ? `${newWords(newCount)} ↓` : 'Newest messages ↓'}
           </button>
         </p>
       )}
+      <AcknowledgeAll thread={thread} />
       <Write
-        project={id}
-        conversation={about.kind === 'owner' ? undefined : conversation}
+        project={project}
+        conversation={about.kind === 'owner' ? undefined : about.id}
         to={agents}
-        sent={thread.sent}
+        draft={draft}
+        nowMs={() => live.nodeNow.peek()}
+        sent={sent}
       />
     </>
   )
 }
+
+const newWords = (count: number): string => plural(count, 'new message')
+
+const agentsOf = ({ participants }: Conversation): { id: string; name: string }[] =>
+  participants.flatMap(({ agent_id, name }) => (agent_id === null ? [] : [{ id: agent_id, name }]))

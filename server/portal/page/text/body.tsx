@@ -1,31 +1,45 @@
 /**
  * Body of a message in a box of its own, with the name of its writer.
  *
- * Lines that begin with ``` enclose code. Nothing else is interpreted: an address stays text, so a click can
- * never leave the page.
+ * An address stays text, so a click can never leave the page.
  */
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { visiblePieces } from '../../../../sdk/browser.ts'
 import { Copy } from '../parts/copy.tsx'
+import { note } from '../parts/toast.tsx'
 import { plural } from '../words/plural.ts'
+import { AddressList } from './address-list.tsx'
+import { blocksOf, cut } from './blocks.ts'
 import { Pieces, Visible } from './visible.tsx'
 
-const foldedLines = 12
-const foldedCharacters = 1200
+const folded = { lines: 12, characters: 1200 }
+/** Lines that one press shows at most. */
+const step = 2000
 
 interface Props {
   readonly text: string
   readonly from: string
   readonly encoding?: 'text' | 'age' | undefined
+  /** Name of the agent whose machine can open a sealed text. */
+  readonly reader?: string | undefined
 }
 
-export function Body({ text, from, encoding = 'text' }: Props) {
-  const [isOpen, open] = useState(false)
-  if (encoding === 'age') return <Sealed text={text} />
-  const lines = text.replace(/\r\n/g, '\n').split('\n')
-  const isLong = lines.length > foldedLines || text.length > foldedCharacters
-  const shown = isOpen || !isLong ? lines : folded(lines)
-  const hidden = visiblePieces(text).filter(({ isName }) => isName).length
+export function Body({ encoding = 'text', reader, ...plain }: Props) {
+  return encoding === 'age' ? <Sealed text={plain.text} reader={reader} /> : <Plain {...plain} />
+}
+
+function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
+  // Number of lines that the person has opened.
+  const [opened, open] = useState(0)
+  const lines = useMemo(() => text.replace(/\r\n/g, '\n').split('\n'), [text])
+  const hidden = useMemo(() => visiblePieces(text).filter(({ isName }) => isName).length, [text])
+  const isLong = lines.length > folded.lines || text.length > folded.characters
+  const shown = opened > 0 ? lines.slice(0, opened) : isLong ? cut(lines, folded) : lines
+  const left = lines.length - opened
+  const isCut = isLong && (opened === 0 || left > 0)
+  const copied = () => {
+    if (hidden > 0) note(`Copied, with ${plural(hidden, 'invisible character')}.`)
+  }
   return (
     <figure class="body">
       <figcaption>
@@ -34,65 +48,56 @@ export function Body({ text, from, encoding = 'text' }: Props) {
       </figcaption>
       {blocksOf(shown).map(({ isCode, lines: block }, index) =>
         isCode ? (
-          <pre key={index}>
-            <Pieces text={block.join('\n')} />
-          </pre>
+          <div key={index} class="code">
+            <pre>
+              <Pieces text={block.join('\n')} />
+            </pre>
+            <Copy text={block.join('\n')} label="Copy the block" isQuiet copied={copied} />
+          </div>
         ) : (
           <p key={index} dir="auto">
             <Pieces text={block.join('\n')} />
           </p>
         ),
       )}
+      {isCut && opened === 0 && <p class="meta">…</p>}
       <p class="actions">
-        {isLong && (
-          <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
-            {isOpen
-              ? 'Show less'
-              : `Show all (${plural(lines.length, 'line')}, ${Math.ceil(text.length / 1024)} KB)`}
+        {isCut && (
+          <button type="button" class="quiet" onClick={() => open(opened + step)}>
+            {opened > 0
+              ? `Show ${Math.min(step, left)} more lines`
+              : `Show ${left > step ? `the first ${step} lines` : 'all'} (${sizeOf(lines.length, text)})`}
           </button>
         )}
-        <Copy text={text} label="Copy" isQuiet />
+        {isLong && opened > 0 && (
+          <button type="button" class="quiet" onClick={() => open(0)}>
+            Show less
+          </button>
+        )}
+        <Copy text={text} label="Copy" isQuiet copied={copied} />
       </p>
+      <AddressList text={text} />
     </figure>
   )
 }
 
-function Sealed({ text }: { readonly text: string }) {
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length
+
+function sizeOf(lines: number, text: string): string {
+  const bytes = bytesOf(text)
+  return `${plural(lines, 'line')}, ${bytes < 1024 ? `${bytes} bytes` : `${Math.ceil(bytes / 1024)} KB`}`
+}
+
+function Sealed({ text, reader }: Pick<Props, 'text' | 'reader'>) {
   return (
-    <details class="body">
-      <summary>Sealed: only the machine of its reader can open it. {text.length} characters</summary>
-      <pre>{text}</pre>
+    <details class="body sealed">
+      <summary>
+        Sealed for {reader === undefined ? 'its reader' : <Visible text={reader} />}: only its machine can
+        open this. {bytesOf(text).toLocaleString('en')} bytes
+      </summary>
+      <pre>
+        <Pieces text={text} />
+      </pre>
     </details>
   )
-}
-
-function folded(lines: readonly string[]): string[] {
-  const text = lines.slice(0, foldedLines).join('\n')
-  const cut = Array.from(text).slice(0, foldedCharacters).join('')
-  return cut.split('\n')
-}
-
-interface Block {
-  readonly isCode: boolean
-  readonly lines: string[]
-}
-
-/** Splits lines at fences. A fence without its end encloses the rest. */
-export function blocksOf(lines: readonly string[]): Block[] {
-  const blocks: Block[] = []
-  let isCode = false
-  let block: Block | undefined
-  for (const line of lines) {
-    if (line.startsWith('```')) {
-      isCode = !isCode
-      block = undefined
-      continue
-    }
-    if (block === undefined) {
-      block = { isCode, lines: [] }
-      blocks.push(block)
-    }
-    block.lines.push(line)
-  }
-  return blocks
 }

@@ -17,6 +17,9 @@ const byCode: Readonly<Record<string, Words>> = {
   name_taken: () => ({ words: 'The name is taken. Choose another.' }),
   project_archived: () => ({ words: 'The project is archived. Activate it first.' }),
   capacity_reached: () => ({ words: 'The inbox is full. The agent has to read its messages first.' }),
+  idempotency_conflict: () => ({
+    words: 'An earlier text of yours arrived, and is stored. Send again to send this one too.',
+  }),
   setup_done: () => ({ words: 'This node has its owner already. Sign in instead.' }),
   owner_session_expired: () => ({ words: 'The sign-in has ended.' }),
   reauth_required: () => ({ words: 'This needs your password. Nothing was changed.' }),

@@ -3,9 +3,15 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { Agent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
+import { draftOf } from './drafts.ts'
 import { Write } from './write.tsx'
 
-export function NewMessage({ project }: { readonly project: string }) {
+interface Props {
+  readonly project: string
+  readonly nowMs: () => number
+}
+
+export function NewMessage({ project, nowMs }: Props) {
   const { route } = useLocation()
   const [agents, setAgents] = useState<readonly Agent[]>([])
   useEffect(() => {
@@ -19,6 +25,8 @@ export function NewMessage({ project }: { readonly project: string }) {
       <Write
         project={project}
         to={agents}
+        draft={draftOf(project, agents[0]?.id ?? '')}
+        nowMs={nowMs}
         sent={({ conversation_id }) => route(`/projects/${project}/conversations/${conversation_id}`)}
       />
     </section>

@@ -1,94 +1,211 @@
-/** Reads a conversation and keeps it current while its screen is open. */
-import { useEffect, useState } from 'preact/hooks'
-import { type Conversation, limits, type Message, type MessagePage } from '../../../../../sdk/browser.ts'
+/**
+ * Messages of one conversation: a range without gaps, that grows at both ends and keeps itself current.
+ *
+ * - A page of the node has 100 messages. One read runs at a time.
+ * - The node records no event for an offer, so its mark is read again while a message waits for its reader.
+ */
+import { computed, effect, type ReadonlySignal, signal } from '@preact/signals'
+import {
+  type AuditRecord,
+  type Conversation,
+  limits,
+  type Message,
+  type MessagePage,
+} from '../../../../../sdk/browser.ts'
 import { isAttended } from '../../live/attendance.ts'
+import type { LiveProject } from '../../live/project.ts'
 import { owner } from '../../owner.ts'
 
-/** The node records no event for an offer, so its mark is read again. */
 const offersMs = 5000
+/** Messages after the one that an address names, which are read together with those before it. */
+const after = 50
 
-export interface ThreadState {
-  readonly about: Conversation | undefined
-  readonly messages: readonly Message[]
-  readonly hasOlder: boolean
-  readonly removedThrough: number | undefined
-  readonly error: unknown
+export interface Thread {
+  readonly about: ReadonlySignal<Conversation | undefined>
+  readonly messages: ReadonlySignal<readonly Message[]>
+  readonly hasOlder: ReadonlySignal<boolean>
+  /** True if the range ends before the newest message. */
+  readonly hasNewer: ReadonlySignal<boolean>
+  /** Greatest number that retention has removed. */
+  readonly removedThrough: ReadonlySignal<number>
+  readonly error: ReadonlySignal<unknown>
   older(): Promise<void>
-  acknowledge(messages: readonly Message[]): Promise<void>
-  readonly sent: (message: Message) => void
+  newer(): Promise<void>
+  /** Makes sure that the message with this number is in the range. Without a number: the newest one. */
+  goTo(sequence?: number): Promise<void>
+  acknowledge(messages: readonly Message[], progress: (done: number) => void): Promise<void>
+  take(message: Message): void
+  stop(): void
 }
 
-export function useThread(
-  project: string,
-  id: string,
-  end: { readonly current: HTMLElement | null },
-  /** Id of the latest record of the project, which may be a new message. */
-  newest: string | undefined,
-): ThreadState {
-  const [about, setAbout] = useState<Conversation>()
-  const [messages, setMessages] = useState<readonly Message[]>([])
-  const [oldest, setOldest] = useState<MessagePage>()
-  const [error, setError] = useState<unknown>(undefined)
-  const merge = (read: readonly Message[]) => setMessages((known) => merged(known, read))
-  const latest = async () => {
-    const page = await owner.conversations.history(project, id)
-    merge(page.messages)
-    setError(undefined)
-    return page
+export function readThread(project: string, id: string, live: LiveProject, at: number | undefined): Thread {
+  const about = signal<Conversation | undefined>(undefined)
+  const messages = signal<readonly Message[]>([])
+  const hasOlder = signal(false)
+  const hasNewer = signal(false)
+  const removedThrough = signal(0)
+  const error = signal<unknown>(undefined)
+  const stopping = new AbortController()
+  const options = { signal: stopping.signal }
+  let tail: Promise<unknown> = Promise.resolve()
+
+  const inTurn = (act: () => Promise<unknown>): Promise<void> => {
+    const turn = async () => {
+      try {
+        if (stopping.signal.aborted) return
+        await act()
+        error.value = undefined
+      } catch (failure) {
+        if (!stopping.signal.aborted) error.value = failure
+      }
+    }
+    const done = tail.then(turn)
+    tail = done
+    return done
   }
-  useEffect(() => {
-    let isOpen = true
-    const open = async () => {
-      setAbout(await owner.conversations.get(project, id))
-      setOldest(await latest())
-      scrollTo(end.current)
+  const page = async (where: { beforeSequence?: number; afterSequence?: number }): Promise<MessagePage> => {
+    const read = await owner.conversations.history(project, id, { ...where, ...options })
+    removedThrough.value = Math.max(removedThrough.peek(), read.retention_gap?.removed_through_sequence ?? 0)
+    return read
+  }
+  const merge = (read: readonly Message[]) => {
+    messages.value = merged(messages.peek(), read)
+  }
+  const last = () => messages.peek().at(-1)?.sequence ?? 0
+
+  /** Reads what is newer than the range, to the end. */
+  const forward = async () => {
+    for (;;) {
+      const read = await page({ afterSequence: last() })
+      merge(read.messages)
+      hasNewer.value = read.has_more
+      if (!read.has_more) return
     }
-    open().catch(setError)
-    const timer = setInterval(() => {
-      if (isOpen && isAttended.value) latest().catch(setError)
-    }, offersMs)
-    return () => {
-      isOpen = false
-      clearInterval(timer)
+  }
+  const begin = async (sequence: number | undefined) => {
+    about.value = await owner.conversations.get(project, id, options)
+    const isLatest = sequence === undefined || sequence + after > about.value.last_sequence
+    const read = await page(isLatest ? {} : { beforeSequence: sequence + after })
+    messages.value = read.messages
+    hasOlder.value = read.has_more
+    hasNewer.value = !isLatest
+  }
+  /** Reads messages of the range again whose marks have changed. */
+  const again = async (changed: readonly Message[]) => {
+    for (let rest = changed; rest[0] !== undefined; ) {
+      const read = await page({ afterSequence: rest[0].sequence - 1 })
+      merge(read.messages.filter(({ sequence }) => sequence <= last() || !hasNewer.peek()))
+      const end = read.messages.at(-1)?.sequence
+      if (end === undefined) return
+      rest = rest.filter(({ sequence }) => sequence > end)
     }
-  }, [project, id])
-  useEffect(() => {
-    if (oldest !== undefined) latest().catch(setError)
-  }, [newest])
-  const first = messages[0]?.sequence ?? 1
-  const removedThrough = oldest?.retention_gap?.removed_through_sequence
+  }
+  const waiting = () =>
+    messages
+      .peek()
+      .slice(-limits.pageMax)
+      .filter(({ delivery }) => delivery.acknowledged_at === null)
+  const catchUp = () =>
+    inTurn(async () => {
+      if (!hasNewer.peek()) await forward()
+      await again(waiting())
+    })
+
+  void inTurn(() => begin(at))
+  let seen: string | undefined
+  const unfollow = effect(() => {
+    const { activity = [] } = live.snapshot.value ?? {}
+    const known = activity.findIndex((record) => record.id === seen)
+    const isMissed = seen !== undefined && known === -1
+    const fresh = activity.slice(known + 1).filter((record) => concerns(record, id, messages.peek()))
+    if (seen !== undefined && (isMissed || fresh.length > 0)) void catchUp()
+    if (seen !== undefined && fresh.length > 0) void inTurn(() => again(acknowledged(fresh, messages.peek())))
+    seen = activity.at(-1)?.id ?? seen
+  })
+  const timer = setInterval(() => {
+    if (isAttended.value && about.peek() === undefined) void inTurn(() => begin(at))
+    else if (isAttended.value && (waiting().length > 0 || error.peek() !== undefined)) void catchUp()
+  }, offersMs)
   return {
     about,
     messages,
+    hasOlder,
+    hasNewer,
+    removedThrough: computed(() => removedThrough.value),
     error,
-    removedThrough,
-    hasOlder: first > (removedThrough ?? 0) + 1,
-    older: async () => {
-      const page = await owner.conversations.history(project, id, { beforeSequence: first })
-      setOldest(page)
-      merge(page.messages)
-    },
-    acknowledge: async (all) => {
+    older: () =>
+      inTurn(async () => {
+        if (!hasOlder.peek()) return
+        const read = await page({ beforeSequence: messages.peek()[0]?.sequence ?? 1 })
+        merge(read.messages)
+        hasOlder.value = read.has_more
+      }),
+    newer: () =>
+      inTurn(async () => {
+        if (!hasNewer.peek()) return
+        const read = await page({ afterSequence: last() })
+        merge(read.messages)
+        hasNewer.value = read.has_more
+      }),
+    goTo: (sequence) =>
+      inTurn(async () => {
+        const first = messages.peek()[0]?.sequence ?? 1
+        const isKnown = sequence === undefined ? !hasNewer.peek() : sequence >= first && sequence <= last()
+        if (!isKnown) await begin(sequence)
+      }),
+    acknowledge: async (all, progress) => {
       const ids = all.map((message) => message.id)
-      for (let at = 0; at < ids.length; at += limits.acknowledgeIds)
-        await owner.messages.acknowledge(project, ids.slice(at, at + limits.acknowledgeIds))
-      await latest()
+      for (let done = 0; done < ids.length; done += limits.acknowledgeIds) {
+        progress(done)
+        await owner.messages.acknowledge(project, ids.slice(done, done + limits.acknowledgeIds))
+      }
+      await inTurn(() => again(all))
     },
-    sent: (message) => merge([message]),
+    take: (message) => {
+      // With messages missing between, the range would have a gap.
+      if (hasNewer.peek()) void inTurn(() => begin(undefined))
+      else if (message.sequence === last() + 1) merge([message])
+      else void catchUp()
+    },
+    stop: () => {
+      stopping.abort()
+      unfollow()
+      clearInterval(timer)
+    },
   }
 }
 
-/** Returns the messages of both lists in their order. A newer reading of a message replaces the older one. */
-export function merged(known: readonly Message[], read: readonly Message[]): readonly Message[] {
-  const all = new Map([...known, ...read].map((message) => [message.sequence, message]))
-  return [...all.values()].sort((a, b) => a.sequence - b.sequence)
+function concerns({ kind, details }: AuditRecord, conversation: string, known: readonly Message[]): boolean {
+  if (!kind.startsWith('message.') && !kind.startsWith('task.') && !kind.startsWith('transfer.')) return false
+  if (kind === 'message.acknowledged')
+    return idsOf(details).some((id) => known.some((each) => each.id === id))
+  return details.conversation_id === conversation || !kind.startsWith('message.')
 }
 
-/** Scrolls to the end, or to the message that the address names. */
-function scrollTo(end: HTMLElement | null): void {
-  const at = new URLSearchParams(location.search).get('at')
-  requestAnimationFrame(() => {
-    const target = at === null ? end : document.getElementById(`m${at}`)
-    target?.scrollIntoView({ block: at === null ? 'end' : 'start' })
-  })
+function acknowledged(records: readonly AuditRecord[], known: readonly Message[]): readonly Message[] {
+  const ids = new Set(records.flatMap(({ details }) => idsOf(details)))
+  return known.filter(({ id, delivery }) => ids.has(id) && delivery.acknowledged_at === null)
 }
+
+const idsOf = ({ message_ids }: AuditRecord['details']): readonly unknown[] =>
+  Array.isArray(message_ids) ? message_ids : []
+
+/**
+ * Returns the messages of both lists in their order. A newer reading of a message replaces the older one. The
+ * result is the same list if nothing has changed.
+ */
+export function merged(known: readonly Message[], read: readonly Message[]): readonly Message[] {
+  const all = new Map(known.map((message) => [message.sequence, message]))
+  let isChanged = false
+  for (const message of read) {
+    const before = all.get(message.sequence)
+    if (before !== undefined && isSame(before, message)) continue
+    all.set(message.sequence, message)
+    isChanged = true
+  }
+  return isChanged ? [...all.values()].sort((a, b) => a.sequence - b.sequence) : known
+}
+
+/** Only the delivery of a message changes. */
+const isSame = ({ delivery: a }: Message, { delivery: b }: Message): boolean =>
+  a.offers === b.offers && a.acknowledged_at === b.acknowledged_at

@@ -2,47 +2,75 @@
  * Form with which the owner writes. The key is made when writing begins and kept until the node answers, so a
  * second press of the button stores no second message.
  */
+import type { Signal } from '@preact/signals'
 import { useRef, useState } from 'preact/hooks'
-import { limits, type Message } from '../../../../../sdk/browser.ts'
+import { BridgeError, isOutcomeUnknown, limits, type Message } from '../../../../../sdk/browser.ts'
 import { freshKey } from '../../clock.ts'
 import { owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
+import { type Draft, emptyDraft, types } from './drafts.ts'
 
-const types = ['note', 'question', 'answer'] as const
+const delays: readonly (readonly [minutes: number, words: string])[] = [
+  [10, '10 minutes'],
+  [60, '1 hour'],
+  [240, '4 hours'],
+  [1440, '1 day'],
+]
 
 interface Props {
   readonly project: string
   readonly conversation?: string | undefined
   readonly to: readonly { readonly id: string; readonly name: string }[]
+  readonly draft: Signal<Draft>
+  /** The node's present time. */
+  readonly nowMs: () => number
   readonly sent: (message: Message) => void
 }
 
-export function Write({ project, conversation, to, sent }: Props) {
-  const [body, setBody] = useState('')
-  const [type, setType] = useState<(typeof types)[number]>('note')
-  const [recipient, setRecipient] = useState(to[0]?.id ?? '')
-  const key = useRef(freshKey())
+export function Write({ project, conversation, to, draft, nowMs, sent }: Props) {
+  const { body, type, recipient, answers, replyBy } = draft.value
+  const [delay, setDelay] = useState('')
+  // True if the last try may have stored the message.
+  const isUnsure = useRef(false)
   const bytes = new TextEncoder().encode(body).length
   const { isBusy, error, submit } = useSubmitting(async () => {
-    const where = conversation === undefined ? {} : { conversation_id: conversation }
-    const input = { recipient_agent_id: recipient, ...where, type, body }
-    const message = await owner.messages.send(project, input, { idempotencyKey: key.current })
-    key.current = freshKey()
-    setBody('')
-    sent(message)
+    try {
+      const message = await owner.messages.send(project, inputOf(draft.value, conversation), {
+        idempotencyKey: draft.value.key,
+      })
+      draft.value = emptyDraft(recipient)
+      setDelay('')
+      isUnsure.current = false
+      sent(message)
+    } catch (failure) {
+      isUnsure.current ||= isOutcomeUnknown(failure)
+      // The earlier text is stored. The present one is another message.
+      if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') {
+        isUnsure.current = false
+        change({})
+      }
+      throw failure
+    }
   })
-  const change = (text: string) => {
-    // Another text is another message, unless the fate of the last one is unknown.
-    if (error === undefined) key.current = freshKey()
-    setBody(text)
+  const change = (fields: Partial<Draft>) => {
+    const key = isUnsure.current ? {} : { key: freshKey() }
+    draft.value = { ...draft.value, ...key, ...fields }
+  }
+  const changeDelay = (minutes: string) => {
+    setDelay(minutes)
+    const at = minutes === '' ? undefined : new Date(nowMs() + Number(minutes) * 60_000).toISOString()
+    change({ replyBy: at })
   }
   return (
     <form class="write" onSubmit={submit}>
       <p class="inline">
         <label>
           <span class="label">To</span>
-          <select value={recipient} onInput={({ currentTarget }) => setRecipient(currentTarget.value)}>
+          <select
+            value={recipient}
+            onInput={({ currentTarget }) => change({ recipient: currentTarget.value, answers: undefined })}
+          >
             {to.map(({ id, name }) => (
               <option key={id} value={id}>
                 {name}
@@ -55,7 +83,7 @@ export function Write({ project, conversation, to, sent }: Props) {
           <select
             value={type}
             onInput={({ currentTarget }) =>
-              setType(types.find((each) => each === currentTarget.value) ?? 'note')
+              change({ type: types.find((each) => each === currentTarget.value) ?? 'note' })
             }
           >
             {types.map((each) => (
@@ -63,14 +91,39 @@ export function Write({ project, conversation, to, sent }: Props) {
             ))}
           </select>
         </label>
+        {type === 'question' && (
+          <label>
+            <span class="label">Reply by</span>
+            <select
+              value={replyBy === undefined ? '' : delay}
+              onInput={({ currentTarget }) => changeDelay(currentTarget.value)}
+            >
+              <option value="">no time</option>
+              {delays.map(([minutes, words]) => (
+                <option key={minutes} value={minutes}>
+                  in {words}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
       </p>
+      {answers !== undefined && (
+        <p class="actions">
+          Answer to #{answers.sequence}
+          <button type="button" class="quiet small" onClick={() => change({ answers: undefined })}>
+            Not an answer to it
+          </button>
+        </p>
+      )}
       <label>
         <span class="label">Message</span>
         <textarea
+          id="write"
           required
           rows={3}
           value={body}
-          onInput={({ currentTarget }) => change(currentTarget.value)}
+          onInput={({ currentTarget }) => change({ body: currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
               event.currentTarget.form?.requestSubmit()
@@ -82,7 +135,7 @@ export function Write({ project, conversation, to, sent }: Props) {
         <button type="submit" disabled={isBusy || bytes > limits.messageBodyBytes}>
           {isBusy ? 'Sending…' : 'Send'}
         </button>
-        <span class="meta">
+        <span class={bytes > limits.messageBodyBytes ? 'fault' : 'meta'}>
           Ctrl+Enter sends
           {bytes > limits.messageBodyBytes / 2 &&
             ` · ${Math.ceil(bytes / 1024)} of ${limits.messageBodyBytes / 1024} KiB`}
@@ -90,4 +143,15 @@ export function Write({ project, conversation, to, sent }: Props) {
       </p>
     </form>
   )
+}
+
+function inputOf({ body, type, recipient, answers, replyBy }: Draft, conversation: string | undefined) {
+  return {
+    recipient_agent_id: recipient,
+    type,
+    body,
+    ...(conversation !== undefined && { conversation_id: conversation }),
+    ...(answers !== undefined && { in_reply_to: answers.id }),
+    ...(type === 'question' && replyBy !== undefined && { expects_reply_by: replyBy }),
+  }
 }

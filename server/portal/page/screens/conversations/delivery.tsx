@@ -1,0 +1,21 @@
+/** How far a message has come: stored, offered, acknowledged, each with its time. */
+import type { Message } from '../../../../../sdk/browser.ts'
+import { Mark } from '../../parts/marks.tsx'
+import { exact } from '../../words/time.ts'
+
+export function Delivery({ delivery }: Pick<Message, 'delivery'>) {
+  const { offers, first_offered_at, acknowledged_at, stored_at } = delivery
+  const offered = first_offered_at !== null && `offered${offers > 1 ? ` ×${offers}` : ''}`
+  const mark = acknowledged_at !== null ? 'acknowledged' : first_offered_at !== null ? 'offered' : 'stored'
+  return (
+    <p class="meta" title={`stored ${exact(stored_at)}`}>
+      <Mark name={mark} />{' '}
+      {acknowledged_at !== null
+        ? `acknowledged ${exact(acknowledged_at)}`
+        : first_offered_at !== null
+          ? `${offered} ${exact(first_offered_at)}, not acknowledged`
+          : 'stored, not offered yet'}
+      {acknowledged_at !== null && offers > 1 && `, ${offered}`}
+    </p>
+  )
+}

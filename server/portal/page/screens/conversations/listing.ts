@@ -1,0 +1,85 @@
+/** Every conversation of a project, the one with the latest message first, current while its screen is open. */
+import { effect } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { type AuditRecord, type Conversation, limits } from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
+import { owner } from '../../owner.ts'
+
+export interface Listed {
+  readonly about: Conversation
+  /** Time of the latest message. Undefined if the recent records of the audit do not have it. */
+  readonly lastAt: string | undefined
+  /** Messages since the list was opened. */
+  readonly fresh: number
+}
+
+interface Listing {
+  readonly all: readonly Listed[] | undefined
+  readonly error: unknown
+}
+
+export function useConversations(project: string, live: LiveProject): Listing {
+  const [all, setAll] = useState<readonly Listed[]>()
+  const [error, setError] = useState<unknown>(undefined)
+  useEffect(() => {
+    const stopping = new AbortController()
+    const { signal } = stopping
+    const first = new Map<string, number>()
+    let isOpened = false
+    const read = async () => {
+      const [about, times] = await Promise.all([every(project, signal), lastTimes(project, signal)])
+      for (const { id, last_sequence } of about)
+        if (!first.has(id)) first.set(id, isOpened ? 0 : last_sequence)
+      isOpened = true
+      setAll(listed(about, times, first))
+      setError(undefined)
+    }
+    let seen: string | undefined
+    let tail: Promise<unknown> = Promise.resolve()
+    const unfollow = effect(() => {
+      const { activity = [] } = live.snapshot.value ?? {}
+      const at = activity.findIndex(({ id }) => id === seen)
+      const isNew = seen === undefined || at === -1 || activity.slice(at + 1).some(isMessage)
+      seen = activity.at(-1)?.id ?? seen
+      if (!isNew && isOpened) return
+      tail = tail.then(read).catch((failure: unknown) => {
+        if (!signal.aborted) setError(failure)
+      })
+    })
+    return () => {
+      stopping.abort()
+      unfollow()
+    }
+  }, [project, live])
+  return { all, error }
+}
+
+const isMessage = ({ kind }: AuditRecord): boolean =>
+  ['message.sent', 'conversation.opened', 'task.created', 'transfer.offered'].includes(kind)
+
+async function every(project: string, signal: AbortSignal): Promise<Conversation[]> {
+  const all: Conversation[] = []
+  for await (const each of owner.conversations.all(project, { order: 'newest_first', signal })) all.push(each)
+  return all
+}
+
+/** Returns the time of the latest message of each conversation that the latest records name. */
+async function lastTimes(project: string, signal: AbortSignal): Promise<ReadonlyMap<unknown, string>> {
+  const options = { kind: 'message.sent', order: 'newest_first', limit: limits.pageMax, signal } as const
+  const { audit } = await owner.audit.list(project, options)
+  return new Map(audit.reverse().map(({ at, details }) => [details.conversation_id, at]))
+}
+
+function listed(
+  about: readonly Conversation[],
+  times: ReadonlyMap<unknown, string>,
+  first: ReadonlyMap<string, number>,
+): readonly Listed[] {
+  return about
+    .map((each) => ({
+      about: each,
+      lastAt: times.get(each.id),
+      fresh: each.last_sequence - (first.get(each.id) ?? 0),
+    }))
+    .sort((a, b) => (b.lastAt ?? '').localeCompare(a.lastAt ?? ''))
+}

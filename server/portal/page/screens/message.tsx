@@ -1,0 +1,34 @@
+/** Address of a message by its id: finds its conversation, and opens it there. */
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso/router'
+import { owner } from '../owner.ts'
+import { Heading } from '../parts/heading.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+
+export function MessageAddress() {
+  const { id = '', message = '' } = useRoute().params
+  const { route } = useLocation()
+  const [error, setError] = useState<unknown>(undefined)
+  const [isMissing, setMissing] = useState(false)
+  useEffect(() => {
+    find(id, message).then((path) => (path === undefined ? setMissing(true) : route(path, true)), setError)
+  }, [id, message])
+  if (error !== undefined) return <Refusal error={error} />
+  if (!isMissing) return null
+  return (
+    <>
+      <Heading title="Message">The message was not found</Heading>
+      <p>It does not exist, it is not of this project, or the audit no longer has its record.</p>
+      <p>
+        <a href={`/projects/${id}/conversations`}>All conversations</a>
+      </p>
+    </>
+  )
+}
+
+async function find(project: string, message: string): Promise<string | undefined> {
+  const { audit } = await owner.audit.list(project, { kind: 'message.sent', subjectId: message, limit: 1 })
+  const { conversation_id, sequence } = audit[0]?.details ?? {}
+  if (conversation_id === undefined) return undefined
+  return `/projects/${project}/conversations/${conversation_id}?at=${sequence}`
+}
