@@ -19,6 +19,10 @@ const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Age
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
 const MessageAddress = lazily(() => import('./screens/message.tsx').then((all) => all.MessageAddress))
+const Tasks = lazily(() => import('./screens/tasks.tsx').then((all) => all.Tasks))
+const OneTask = lazily(() => import('./screens/task.tsx').then((all) => all.OneTask))
+const Transfers = lazily(() => import('./screens/transfers.tsx').then((all) => all.Transfers))
+const OneTransfer = lazily(() => import('./screens/transfer.tsx').then((all) => all.OneTransfer))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
 export function App() {
@@ -59,6 +63,10 @@ function Screens() {
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
         <Route path="/settings" component={Settings} />
         <Route path="/projects/:id/messages/:message" component={MessageAddress} />
+        <Route path="/projects/:id/tasks" component={Tasks} />
+        <Route path="/projects/:id/tasks/:task" component={OneTask} />
+        <Route path="/projects/:id/transfers" component={Transfers} />
+        <Route path="/projects/:id/transfers/:transfer" component={OneTransfer} />
         <Route default component={Elsewhere} />
       </Router>
     </Shell>

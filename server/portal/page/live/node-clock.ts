@@ -10,9 +10,21 @@ const aheadMs = signal(0)
 
 export const nodeNow = computed(() => now.value.wallMs + aheadMs.value)
 
-/** Takes the time of an answer, from its header `Date`. */
+let hasSnapshot = false
+
+/** Takes the time of an answer, from its header `Date`. A snapshot tells the time more exactly. */
 export function hearClock(date: string | null): void {
-  const nodeMs = Date.parse(date ?? '')
+  if (!hasSnapshot) take(date ?? '')
+}
+
+/** Takes the time at which the node made a snapshot. */
+export function hearSnapshot(observedAt: string): void {
+  hasSnapshot = true
+  take(observedAt)
+}
+
+function take(time: string): void {
+  const nodeMs = Date.parse(time)
   // The header has whole seconds, so a smaller difference says nothing.
-  if (Math.abs(nodeMs - Date.now() - aheadMs.value) > 1500) aheadMs.value = nodeMs - Date.now()
+  if (Math.abs(nodeMs - Date.now() - aheadMs.peek()) > 1500) aheadMs.value = nodeMs - Date.now()
 }

@@ -9,6 +9,7 @@ import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
+import { hearSnapshot } from './node-clock.ts'
 
 interface Reading {
   readonly snapshot: ProjectSnapshot
@@ -62,6 +63,7 @@ function begin(id: string): LiveProject {
     if (snapshot.observed_at < last) return
     reading.value = { snapshot, at: moment() }
     error.value = undefined
+    hearSnapshot(snapshot.observed_at)
     now.value = moment()
   }
   channel.onmessage = ({ data }: MessageEvent<ProjectSnapshot>) => take(data)

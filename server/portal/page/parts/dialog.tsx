@@ -62,6 +62,8 @@ interface ActProps {
   /** Text of the button that acts, such as "Disable ada". */
   readonly verb: string
   readonly busy?: string
+  /** Text of the button that leaves everything as it is. */
+  readonly dismiss?: string
   /** True if the node wants a recent confirmation with the password. */
   readonly isFresh?: boolean
   /** Name that has to be typed exactly. */
@@ -74,7 +76,7 @@ interface ActProps {
 
 /** The dialog of an act. It closes after the act; a refusal is shown inside. */
 export function ActDialog(props: ActProps & { readonly close: () => void }) {
-  const { title, verb, busy, isFresh = false, name, children, act, close } = props
+  const { title, verb, busy, dismiss = 'Cancel', isFresh = false, name, children, act, close } = props
   const [isAsked, ask] = useState(isFresh && isConfirmationOld())
   const [password, setPassword] = useState('')
   const [typed, setTyped] = useState('')
@@ -116,7 +118,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
         {!isWrong && !isAtField && <Refusal error={error} />}
         <p class="actions">
           <button type="button" class="quiet" onClick={end}>
-            Cancel
+            {dismiss}
           </button>
           <button type="submit" disabled={isBusy || (name !== undefined && typed !== name)}>
             {isBusy ? (busy ?? verb) : verb}

@@ -10,6 +10,8 @@ interface Following extends PagesOptions {
   readonly live?: LiveProject | undefined
   /** Beginnings of kinds, such as `task.`. */
   readonly kinds?: readonly string[] | undefined
+  /** Id of the only subject whose records count. */
+  readonly about?: string | undefined
 }
 
 /**
@@ -19,13 +21,13 @@ interface Following extends PagesOptions {
 export function usePages<T extends { readonly id: string }>(
   name: string,
   read: ReadPage<T>,
-  { live, kinds = [''], isFixed = false }: Following = {},
+  { live, kinds = [''], about, isFixed = false }: Following = {},
 ): Pages<T> {
   const list = useMemo(() => pagesOf(read, { isFixed }), [name, live])
   const shown = useRef(list)
   useEffect(() => {
     void list.refresh()
-    const unfollow = live === undefined ? () => {} : follow(live, kinds, list)
+    const unfollow = live === undefined ? () => {} : follow(live, { kinds, about }, list)
     return () => {
       unfollow()
       list.stop()
@@ -39,13 +41,18 @@ export function usePages<T extends { readonly id: string }>(
  * Refreshes after a record of one of the kinds, and after the first sign of life that follows a failed read. If
  * records were missed, one of them may be of these kinds.
  */
-function follow<T>(live: LiveProject, kinds: readonly string[], list: Pages<T>): () => void {
+function follow<T>(
+  live: LiveProject,
+  { kinds, about }: { readonly kinds: readonly string[]; readonly about: string | undefined },
+  list: Pages<T>,
+): () => void {
   let last: string | undefined
   return effect(() => {
     const { activity = [] } = live.snapshot.value ?? {}
     const at = activity.findIndex(({ id }) => id === last)
     const isMissed = at === -1 && activity.length > 0
-    const isOurs = ({ kind }: AuditRecord) => kinds.some((beginning) => kind.startsWith(beginning))
+    const isOurs = ({ kind, subject }: AuditRecord) =>
+      (about === undefined || subject.id === about) && kinds.some((each) => kind.startsWith(each))
     last = activity.at(-1)?.id ?? last
     if (isMissed || activity.slice(at + 1).some(isOurs) || list.error.peek() !== undefined)
       void list.refresh()

@@ -8,6 +8,8 @@ interface Following {
   readonly live: LiveProject
   /** Beginnings of the kinds of records after which the list is read again, such as `agent.`. */
   readonly kinds: readonly string[]
+  /** Id of the only subject whose records count. */
+  readonly about?: string | undefined
 }
 
 interface Item {

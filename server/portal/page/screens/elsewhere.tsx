@@ -6,8 +6,6 @@ const commands: readonly (readonly [RegExp, string, string])[] = [
   [/^\/people$/, 'People', 'bridge admin administrator list'],
   [/^\/node$/, 'Node', 'bridge admin telemetry'],
   [/audit$/, 'Audit', 'bridge admin audit'],
-  [/\/tasks/, 'Tasks', 'bridge admin task list'],
-  [/\/transfers/, 'Transfers', 'bridge admin transfer list'],
 ]
 
 export function Elsewhere() {

@@ -1,6 +1,6 @@
 /** Lists in pages on the owner's page: what a refresh, an older page and a failed read do to them. */
 import { describe, expect, test } from 'vitest'
-import { type PagesOptions, pagesOf } from '../../server/portal/page/live/pages.ts'
+import { type PagesOptions, pagesOf } from '../../../server/portal/page/live/pages.ts'
 
 interface Item {
   readonly id: string
