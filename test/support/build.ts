@@ -1,17 +1,17 @@
 /**
- * Vitest's global set-up: builds the program that tests start, and makes a temporary folder for all other
+ * Vitest's global set-up: builds the program that tests start, and makes temporary folders for all other
  * files.
  *
  * Each run builds the program as it is published, because the bundle starts in half the time of its sources.
- * The bundle lies where Node finds its packages. Both folders belong to this run alone. At the end of the run
+ * The bundle lies where Node finds its packages. All folders belong to this run alone. At the end of the run
  * they are removed, and the run fails if a process of the program is still alive.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { lastOf, processesOf } from './remains.ts'
+import { makeTemporary } from './temporary.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -26,15 +26,14 @@ export default function build(): () => Promise<void> {
   process.env.BRIDGE_TEST_PROGRAM = folder
   // Two hundred processes of tests load the same packages, so Node compiles them once.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled')
-  // `leftovers.ts` reads this variable. The folder is open to all because some tests start programs as
-  // another user.
-  const temporary = mkdtempSync(join(tmpdir(), 'bridge-tests-'))
-  chmodSync(temporary, 0o755)
-  process.env.BRIDGE_TEST_TEMPORARY = temporary
+  // `leftovers.ts` reads these variables.
+  const { disk, memory } = makeTemporary()
+  process.env.BRIDGE_TEST_DISK = disk
+  process.env.BRIDGE_TEST_MEMORY = memory
   return async () => {
     // The workers of Vitest have the folder only in their environment, so only command lines are compared.
     const left = await lastOf(() => processesOf(folder).filter((each) => each.includes(folder)))
-    for (const each of [folder, temporary]) rmSync(each, { recursive: true, force: true })
+    for (const each of [folder, disk, memory]) rmSync(each, { recursive: true, force: true })
     if (left.length > 0) throw new Error(`the tests leave behind: ${left.join(', ')}`)
   }
 }

@@ -16,10 +16,7 @@ import { makeEnvelopeKey } from '../../server/storage/envelope-keys.ts'
 import { makePrivateFolder } from '../../server/storage/private-folder.ts'
 
 /** Shared by the test files of a run; see `build.ts`. */
-const migrated = join(
-  process.env.BRIDGE_TEST_TEMPORARY ?? mkdtempSync(join(tmpdir(), 'bridge-')),
-  'migrated.db',
-)
+const migrated = join(process.env.BRIDGE_TEST_MEMORY ?? mkdtempSync(join(tmpdir(), 'bridge-')), 'migrated.db')
 
 /** Makes the folder as `initServer` leaves it, without a set-up link. */
 export function makeInstallation(config: Pick<Config, 'data' | 'envelopeKeyFile'>): void {

@@ -5,11 +5,13 @@
  */
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { lastOf, processesOf } from './remains.ts'
 
-const { BRIDGE_TEST_TEMPORARY: ofTheRun = '' } = process.env
-const folder = mkdtempSync(join(ofTheRun, 'f-'))
+const { BRIDGE_TEST_DISK: disk = '', BRIDGE_TEST_MEMORY: memory = '' } = process.env
+const { testPath } = expect.getState()
+if (testPath === undefined) throw new Error('Vitest does not name the file')
+const folder = mkdtempSync(join(testPath.includes('/test/faults/') ? disk : memory, 'f-'))
 // Some tests start programs as another user.
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder

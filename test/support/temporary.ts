@@ -1,0 +1,60 @@
+/**
+ * The temporary folders of a run: one on the disk, one in memory.
+ *
+ * A commit in memory costs half the processor time of one on the disk. Tests of crashes and disks stay on the
+ * disk.
+ */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Temporary {
+  readonly disk: string
+  /** The folder on the disk, if the machine has no memory for files. */
+  readonly memory: string
+}
+
+/** Files in memory on Linux. Containers often have 64 MiB of it, and some forbid to run programs there. */
+const sharedMemory = '/dev/shm'
+/** Four workers use less than half of it. */
+const enoughBytes = 4 * 1024 ** 3
+
+/** If TMPDIR is set, all files lie in that folder. */
+export function makeTemporary(): Temporary {
+  const disk = folderIn(tmpdir())
+  return { disk, memory: (process.env.TMPDIR === undefined && inMemory()) || disk }
+}
+
+function inMemory(): string | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(sharedMemory)
+    if (bavail * bsize < enoughBytes) return undefined
+    const folder = folderIn(sharedMemory)
+    if (runsPrograms(folder)) return folder
+    rmSync(folder, { recursive: true })
+  } catch {
+    // The folder is missing or not writable.
+  }
+  return undefined
+}
+
+/** Makes a folder that is open to all, because some tests start programs as another user. */
+function folderIn(parent: string): string {
+  const folder = mkdtempSync(join(parent, 'bridge-tests-'))
+  chmodSync(folder, 0o755)
+  return folder
+}
+
+function runsPrograms(folder: string): boolean {
+  const program = join(folder, 'program')
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+  try {
+    execFileSync(program)
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(program)
+  }
+}
