@@ -152,19 +152,21 @@ function resourcesOf(client: ClassDeclaration, name: string): string[] {
 
 function membersOf(type: ClassDeclaration, place: string, withProperties = true): string[] {
   const made = withProperties ? type.getConstructors().filter((each) => each.getScope() === 'public') : []
-  const constructors = made.map((each) => member(`new ${type.getName()}${parametersOf(each)}`, textOf(each)))
-  const properties = withProperties ? publicOf(propertiesOf(type)).map((each) => propertyOf(each, place)) : []
-  const getters = publicOf(type.getGetAccessors()).map((each) =>
-    member(
-      `${place}.${each.getName()}: ${typeText(each.getReturnTypeNode())}`,
-      textOf(each, `${place}.${each.getName()}`),
-    ),
+  const constructors = made.flatMap((each) =>
+    callOf(`new ${type.getName()}${parametersOf(each)}`, textOf(each)),
   )
-  const methods = publicOf(type.getMethods()).map((each) => {
+  const properties = withProperties
+    ? publicOf(propertiesOf(type)).map((each) => propertyOf(each, each.getTypeNode(), place))
+    : []
+  const getters = publicOf(type.getGetAccessors()).map((each) =>
+    propertyOf(each, each.getReturnTypeNode(), place),
+  )
+  const methods = publicOf(type.getMethods()).flatMap((each) => {
     const owner = each.isStatic() ? (type.getName() ?? place) : place
-    return member(`${owner}.${signatureOf(each)}`, textOf(each, `${owner}.${each.getName()}`))
+    return callOf(`${owner}.${signatureOf(each)}`, textOf(each, `${owner}.${each.getName()}`))
   })
-  return [[...constructors, ...properties, ...getters, ...methods].join('\n')]
+  const rows = [...properties, ...getters]
+  return [...constructors, ...(rows.length > 0 ? [table(['property', 'type', ''], rows)] : []), ...methods]
 }
 
 /** Returns the properties of a class, those of its base class first. */
@@ -173,15 +175,18 @@ const propertiesOf = (type: ClassDeclaration): PropertyDeclaration[] => [
   ...type.getInstanceProperties().filter(Node.isPropertyDeclaration),
 ]
 
-const propertyOf = (property: PropertyDeclaration, place: string): string =>
-  member(
-    `${place}.${property.getName()}: ${typeText(property.getTypeNode())}`,
-    textOf(property, `${place}.${property.getName()}`),
-  )
+/** Returns the row of a property: its place, its type and its description. */
+const propertyOf = (
+  property: JSDocableNode & Node & { getName(): string },
+  type: Node | undefined,
+  place: string,
+): string[] => {
+  const name = `${place}.${property.getName()}`
+  return [code(name), code(typeText(type)), textOf(property, name)]
+}
 
-/** Returns a list item: the signature, then its description. */
-const member = (signature: string, text: string): string =>
-  wrapped(text === '' ? code(signature) : `${code(signature)}: ${text.replace(/\s*\n\s*/g, ' ')}`, '- ')
+/** Returns the signature of a constructor or method, and below it the paragraphs of its description. */
+const callOf = (signature: string, text: string): string[] => [block(signature), wrapped(text)]
 
 /** Omits members that are `#private` or `private`, and symbols such as `util.inspect.custom`. */
 const publicOf = <T extends { getName(): string; getScope(): string }>(members: readonly T[]): T[] =>
@@ -256,6 +261,7 @@ function textOf(node: JSDocableNode & Node, name?: string): string {
     .replace(/\{@link\s([^}]+)\}/g, (_whole, target: string) => code(target.trim()))
     .replace(/\s*@throws /g, '\n\n*Throws* ')
     .trim()
+    .replace(/(^|\n\n)(\*Throws\* (?:.|\n(?!\n))*[^.])(?=\n\n|$)/g, '$1$2.')
 }
 
 /**
