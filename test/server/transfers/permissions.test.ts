@@ -5,185 +5,59 @@
  * Each is refused with its code before a byte of a body is read, and stored data stays unchanged. Contract
  * §2, §9.
  */
-import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Transfer, TransferState } from '../../../sdk/contract/agent/transfers.ts'
+import type { TransferState } from '../../../sdk/contract/agent/transfers.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
-import { act, fileOf, look, offer, sha256, told, upload } from '../../support/files.ts'
-import { stored } from '../../support/stored.ts'
+import { act, look, sha256, told } from '../../support/files.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
+import {
+  type Asked,
+  askFor,
+  bytes,
+  deposited,
+  expectRefused,
+  first,
+  knock,
+  type Moving,
+  moving,
+  named,
+  operations,
+  refused,
+  signed,
+  token,
+  uploaded,
+} from './asked.ts'
 
 let world: World
-const bytes = fileOf(600)
-const first = bytes.subarray(0, 400)
-const token = 'T'.repeat(43)
 
 beforeAll(async () => {
   world = await startWorld()
 })
 afterAll(() => world.close())
 
-/** A package that its recipient may fetch, and a direct transfer whose endpoint is deposited. */
-interface Moving extends Pair {
-  readonly package: string
-  readonly direct: string
-}
-
-async function moving(): Promise<Moving> {
-  const pair = await world.pair()
-  const [stored, direct] = [await uploaded(pair), await deposited(pair)]
-  await act(pair.ben, stored.id, 'accept')
-  await act(pair.ben, direct.id, 'accept')
-  return { ...pair, package: stored.id, direct: direct.id }
-}
-
-async function uploaded({ ada, ben }: Pair, fields: object = {}): Promise<Transfer> {
-  const transfer = await offer({ from: ada, to: ben, bytes, partSize: first.length, fields })
-  await upload(ada, transfer, bytes)
-  return transfer
-}
-
-async function deposited({ ada, ben }: Pair, fields: object = {}): Promise<Transfer> {
-  const transfer = await offer({ from: ada, to: ben, bytes, fields: { mode: 'direct', ...fields } })
-  expect(told(await act(ada, transfer.id, 'secret', secret()))).toEqual([200, undefined])
-  return transfer
-}
-
-const secret = () => ({
-  endpoint: 'https://tunnel.example',
-  token,
-  expires_at: new Date(world.bridge.clock().getTime() + 600_000).toISOString(),
-  helper_mode: 'download',
-})
-
-interface Operation {
-  readonly method: 'GET' | 'PUT' | 'POST'
-  readonly on: 'package' | 'direct'
-  readonly path: string
-  /** The side that has permission. */
-  readonly side: 'ada' | 'ben' | 'both'
-  readonly body?: () => Buffer
-}
-
-const operations: readonly Operation[] = [
-  { method: 'GET', on: 'package', path: 'package/status', side: 'both' },
-  { method: 'GET', on: 'package', path: 'package/parts/0', side: 'ben' },
-  { method: 'GET', on: 'package', path: 'package/file', side: 'ben' },
-  { method: 'PUT', on: 'package', path: 'package/parts/0', side: 'ada', body: () => first },
-  { method: 'POST', on: 'package', path: 'package/finalize', side: 'ada' },
-  {
-    method: 'POST',
-    on: 'direct',
-    path: 'secret',
-    side: 'ada',
-    body: () => Buffer.from(JSON.stringify(secret())),
-  },
-  { method: 'GET', on: 'direct', path: 'secret', side: 'ben' },
-]
-
-interface Asked {
-  readonly operation: Operation
-  readonly target: string
-  readonly body: Buffer
-}
-
-type Headers = readonly (readonly [string, string])[]
-
-/** Signs a request as the client of a transfer does: the hash of a part is stated in a header. */
-function signed(by: TestAgent, { operation, target, body }: Asked, session?: string): Headers {
-  const { method } = operation
-  const content = body.length > 0 ? { body } : {}
-  const headers = by.sign({ method, target, key: null, ...content, ...(session && { session }) }, body)
-  return method === 'PUT' ? [...headers, ['X-Content-SHA256', sha256(body)]] : headers
-}
-
-interface Heard {
-  readonly status: number
-  readonly error: string | undefined
-  /** Whether the server requested the body with 100 Continue. */
-  readonly invited: boolean
-}
-
-/** Sends the head only. The body is not sent, even if the server requests it. */
-function knock({ operation, target, body }: Asked, headers: Headers): Promise<Heard> {
-  const { method } = operation
-  const length = method === 'GET' ? {} : { 'content-length': String(body.length) }
-  const expecting = body.length > 0 ? { expect: '100-continue' } : {}
-  return new Promise((resolve, reject) => {
-    const all = { ...Object.fromEntries(headers), ...length, ...expecting }
-    const call = request(`${world.bridge.url}${target}`, { method, headers: all, agent: false })
-    let invited = false
-    call.once('continue', () => {
-      invited = true
-      call.end(body)
-    })
-    call.once('error', reject).once('response', async (response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of response) chunks.push(chunk as Buffer)
-      call.destroy()
-      const { statusCode: status = 0 } = response
-      const text = Buffer.concat(chunks).toString('utf8')
-      resolve({ status, invited, error: status >= 400 ? (JSON.parse(text) as Heard).error : undefined })
-    })
-    if (body.length > 0) call.flushHeaders()
-    else call.end()
-  })
-}
-
-const named = ({ method, path }: Operation) => `${method} ${path}`
-const refused = (code: ErrorCode) => ({ status: errors[code].status, error: code })
-
-function askFor(operation: Operation, place: Moving): Asked {
-  const target = `/api/v1/transfers/${place[operation.on]}/${operation.path}`
-  return { operation, target, body: operation.body?.() ?? Buffer.alloc(0) }
-}
-
-/** Expects that every operation is refused with these headers; no byte is accepted and nothing changes. */
-async function expectRefused(
-  place: Moving,
-  code: ErrorCode,
-  headersOf: (asked: Asked, by: TestAgent) => Headers,
-  { invited = false } = {},
-): Promise<void> {
-  const before = stored(world.bridge.data)
-  for (const operation of operations) {
-    const asked = askFor(operation, place)
-    const heard = await knock(asked, headersOf(asked, place[operation.side === 'ada' ? 'ada' : 'ben']))
-    // JSON is signed as a whole, so the server requests it once the head is valid; it never requests the
-    // bytes of a part.
-    const asksForBody = invited && operation.method === 'POST' && asked.body.length > 0
-    expect({ at: named(operation), ...heard }).toEqual({
-      at: named(operation),
-      invited: asksForBody,
-      ...refused(code),
-    })
-  }
-  expect(stored(world.bridge.data)).toEqual(before)
-}
-
 describe('the bytes and the endpoint of a transfer', () => {
   let place: Moving
   beforeAll(async () => {
-    place = await moving()
+    place = await moving(world)
   })
 
   test('are refused to a third agent of the project', async () => {
     const cleo = await world.agent(place.project.id)
-    await expectRefused(place, 'not_found', (asked) => signed(cleo, asked), { invited: true })
+    await expectRefused(world, place, 'not_found', (asked) => signed(cleo, asked), { invited: true })
   })
 
   test('are refused to an agent of another project', async () => {
     const dora = await world.agent()
-    await expectRefused(place, 'not_found', (asked) => signed(dora, asked), { invited: true })
+    await expectRefused(world, place, 'not_found', (asked) => signed(dora, asked), { invited: true })
   })
 
   test("are refused without an identity, with the owner's cookie, and with the token of the helper", async () => {
-    await expectRefused(place, 'unauthenticated', () => [])
+    await expectRefused(world, place, 'unauthenticated', () => [])
     const origin = ['Origin', world.bridge.url] as const
-    await expectRefused(place, 'unauthenticated', () => [['Cookie', world.owner.cookie], origin])
-    await expectRefused(place, 'unauthenticated', () => [['Authorization', `Bearer ${token}`]])
+    await expectRefused(world, place, 'unauthenticated', () => [['Cookie', world.owner.cookie], origin])
+    await expectRefused(world, place, 'unauthenticated', () => [['Authorization', `Bearer ${token}`]])
   })
 
   test("are refused to an agent that names another's credential", async () => {
@@ -192,26 +66,26 @@ describe('the bytes and the endpoint of a transfer', () => {
       signed(cleo, asked, by.session?.id).map(([name, value]): readonly [string, string] =>
         name === 'Authorization' ? [name, `AgentKey ${by.enrolled.credential_id}`] : [name, value],
       )
-    await expectRefused(place, 'signature_invalid', posing, { invited: true })
+    await expectRefused(world, place, 'signature_invalid', posing, { invited: true })
   })
 
   test('are refused to a proof that was made for another transfer', async () => {
-    const other = await moving()
+    const other = await moving(world)
     const elsewhere = (asked: Asked, by: TestAgent) =>
-      signed(by, { ...asked, target: askFor(asked.operation, other).target })
-    await expectRefused(place, 'signature_invalid', elsewhere, { invited: true })
+      signed(by, { ...asked, target: askFor(world, asked.operation, other).target })
+    await expectRefused(world, place, 'signature_invalid', elsewhere, { invited: true })
   })
 
   test('are refused to a key presented as a secret, and to a wrong secret', async () => {
     const bearing = (secretOf: string) => (asked: Asked, by: TestAgent) =>
       signed(legacyAgent(world.bridge.url, by.enrolled, secretOf, world.bridge.clock), asked, by.session?.id)
-    await expectRefused(place, 'signature_required', bearing(token))
+    await expectRefused(world, place, 'signature_required', bearing(token))
     const issued = await world.owner.issueLegacy(place.project.id, place.ben.id, {})
     const wrong = (asked: Asked) => {
       const enrolled = { ...place.ben.enrolled, credential_id: issued.credential.id }
       return signed(legacyAgent(world.bridge.url, enrolled, token, world.bridge.clock), asked)
     }
-    await expectRefused(place, 'credential_unknown', wrong)
+    await expectRefused(world, place, 'credential_unknown', wrong)
   })
 
   test('are refused to a credential of the right agent without the scope', async () => {
@@ -225,12 +99,12 @@ describe('the bytes and the endpoint of a transfer', () => {
       [place.ben, await limited(place.ben)],
     ])
     const asLimited = (asked: Asked, by: TestAgent) => signed(own.get(by) ?? by, asked, by.session?.id)
-    await expectRefused(place, 'scope_missing', asLimited, { invited: true })
+    await expectRefused(world, place, 'scope_missing', asLimited, { invited: true })
   })
 
   test('are refused to a used proof', async () => {
     for (const operation of operations) {
-      const asked = askFor(operation, place)
+      const asked = askFor(world, operation, place)
       const headers = signed(place[operation.side === 'ada' ? 'ada' : 'ben'], asked)
       expect((await knock(asked, headers)).status, named(operation)).toBe(200)
       expect(await knock(asked, headers), named(operation)).toMatchObject(refused('request_replayed'))
@@ -247,13 +121,13 @@ describe("a part signed over bytes of the sender's choice is refused by its own 
   let place: Moving
   let cleo: TestAgent
   beforeAll(async () => {
-    place = await moving()
+    place = await moving(world)
     cleo = await world.agent(place.project.id)
   })
 
   const put = (by: TestAgent, id: string, index = '0', stated?: string) => {
     const operation = { method: 'PUT', on: 'package', path: `package/parts/${index}`, side: 'ada' } as const
-    const asked = { operation, target: `/api/v1/transfers/${id}/${operation.path}`, body: own }
+    const asked = { world, operation, target: `/api/v1/transfers/${id}/${operation.path}`, body: own }
     const headers = signed(by, asked).filter(([name]) => stated === undefined || name !== 'X-Content-SHA256')
     return knock(asked, stated === undefined ? headers : [...headers, ['X-Content-SHA256', stated]])
   }
@@ -316,19 +190,19 @@ eachAttack<[ErrorCode, (place: Moving, by: TestAgent) => Promise<unknown>]>(
   ],
   (code) => `a party is refused with ${code} though the transfer is its own`,
   async (code, lose) => {
-    const place = await moving()
+    const place = await moving(world)
     await lose(place, place.ada)
     await lose(place, place.ben)
     const isBeforeBody = code === 'credential_revoked'
-    await expectRefused(place, code, (asked, by) => signed(by, asked), { invited: !isBeforeBody })
+    await expectRefused(world, place, code, (asked, by) => signed(by, asked), { invited: !isBeforeBody })
   },
 )
 
 test('an agent with the session of another agent is refused', async () => {
-  const place = await moving()
+  const place = await moving(world)
   const { session } = await world.agent(place.project.id)
   const astray = (asked: Asked, by: TestAgent) => signed(by, asked, session?.id)
-  await expectRefused(place, 'session_unknown', astray, { invited: true })
+  await expectRefused(world, place, 'session_unknown', astray, { invited: true })
 })
 
 type Answer = ErrorCode | 'yes'
@@ -407,7 +281,7 @@ describe('a transfer answers each side at every operation as in the table when i
       const place: Moving = {
         ...pair,
         package: (await uploaded(pair, fields)).id,
-        direct: (await deposited(pair, fields)).id,
+        direct: (await deposited(world, pair, fields)).id,
       }
       for (const id of [place.package, place.direct])
         for (const [by, verb] of ways[state]) {
@@ -417,7 +291,7 @@ describe('a transfer answers each side at every operation as in the table when i
       if (state === 'expired') world.bridge.clock.advance(61)
       for (const side of ['ada', 'ben'] as const)
         for (const [at, operation] of operations.entries()) {
-          const asked = askFor(operation, place)
+          const asked = askFor(world, operation, place)
           const { status, error } = await knock(asked, signed(place[side], asked))
           const expected = matrix[state][side][at] ?? 'yes'
           const wanted = expected === 'yes' ? 200 : errors[expected].status

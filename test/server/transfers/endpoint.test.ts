@@ -1,0 +1,98 @@
+/**
+ * The endpoint of a direct transfer: the addresses, times and tokens that the node refuses and accepts.
+ *
+ * Spec §2; contract §9.
+ */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { eachAttack } from '../../support/attacks.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { act, fileOf, look, offer, told } from '../../support/files.ts'
+
+let bridge: TestBridge
+let ada: TestAgent
+let ben: TestAgent
+const bytes = fileOf(900)
+
+beforeAll(async () => {
+  bridge = await startBridge()
+  ada = bridge.ada
+  ben = bridge.ben
+})
+afterAll(() => bridge.close())
+
+/** Makes an offer that is cancelled when the test ends. */
+async function offered(): Promise<Transfer> {
+  const transfer = await offer({ from: ada, to: ben, bytes, fields: { mode: 'direct' } })
+  onTestFinished(async () => void (await act(ada, transfer.id, 'cancel')))
+  return transfer
+}
+
+describe('an endpoint', () => {
+  const secret = (fields: object = {}) => ({
+    endpoint: 'https://tunnel.example',
+    token: 'T'.repeat(43),
+    expires_at: new Date(bridge.clock().getTime() + 10_000).toISOString(),
+    helper_mode: 'download',
+    ...fields,
+  })
+  const at = (ms: number) => new Date(bridge.clock().getTime() + ms).toISOString()
+
+  eachAttack<[string, () => object]>(
+    5,
+    [
+      ['has a path', () => ({ endpoint: 'https://tunnel.example/v1' })],
+      ['ends in a slash', () => ({ endpoint: 'https://tunnel.example/' })],
+      ['has a query', () => ({ endpoint: 'https://tunnel.example?x=1' })],
+      ['names a user', () => ({ endpoint: 'https://ada:pw@tunnel.example' })],
+      ['is no address', () => ({ endpoint: 'https://' })],
+      ['is of another scheme', () => ({ endpoint: 'ftp://tunnel.example' })],
+      ['is plain http to a name', () => ({ endpoint: 'http://tunnel.example' })],
+      ['is plain http to a public address', () => ({ endpoint: 'http://203.0.113.7:8485' })],
+      ['is plain http to a public address in IPv6', () => ({ endpoint: 'http://[2001:db8::7]:8485' })],
+      ['is plain http to a name that looks private', () => ({ endpoint: 'http://10.evil.example' })],
+      [
+        'is plain http to a name that only starts like a local one',
+        () => ({ endpoint: 'http://localhost.evil.example' }),
+      ],
+      ['is written in another base', () => ({ endpoint: 'http://0x7f000001:8485' })],
+      ['has expired', () => ({ expires_at: at(-1) })],
+      ['expires later than a helper may', () => ({ expires_at: at(1_801_000) })],
+      ['has a short token', () => ({ token: 'T'.repeat(42) })],
+      ['has a token with a line break', () => ({ token: `${'T'.repeat(43)}\r\nx: y` })],
+      ['is of the other side’s mode', () => ({ helper_mode: 'upload' })],
+    ],
+    (what) => `that ${what} is refused in words that do not repeat it`,
+    async (_, fields) => {
+      const { id } = await offered()
+      const body = secret(fields())
+      const reply = await act(ada, id, 'secret', body)
+      expect([403, 422]).toContain(reply.status)
+      for (const word of [body.token.slice(0, 42), body.endpoint.slice(8)].filter(({ length }) => length > 0))
+        expect(reply.text).not.toContain(word)
+      expect(await look(ada, id)).toMatchObject({ offer: { endpoint_ready: false, expires_at: null } })
+    },
+  )
+
+  test.each(['http://127.0.0.1:1', 'http://localhost:1', 'http://192.168.1.9:1', 'http://[fd00::1]:1'])(
+    'of this network may use plain HTTP: %s',
+    async (endpoint) => {
+      const { id } = await offered()
+      expect(told(await act(ada, id, 'secret', secret({ endpoint })))).toEqual([200, undefined])
+    },
+  )
+
+  test('that arrives while the previous one is being expired stays', async () => {
+    const { id } = await offered()
+    await act(ben, id, 'accept')
+    const target = `/api/v1/transfers/${id}/secret`
+    for (let round = 0; round < 5; round += 1) {
+      expect(told(await act(ada, id, 'secret', secret()))).toEqual([200, undefined])
+      bridge.clock.advance(11)
+      const [, deposit] = await Promise.all([ben.call({ target }), act(ada, id, 'secret', secret())])
+      expect(deposit.status).toBe(200)
+      expect(told(await ben.call({ target }))).toEqual([200, undefined])
+    }
+  })
+})
