@@ -122,6 +122,8 @@ export function createContext(parts: ContextParts) {
     write: store.writer.write,
     /** Runs a query in a snapshot, on a read-only connection. */
     read: store.reader.read,
+    /** Calls back once the reads that are running have ended. */
+    afterReads: store.reader.afterReads,
     storeState: store.writer.state,
     /** Checkpoints the WAL into the database file. */
     checkpointStore: store.writer.checkpoint,

@@ -37,7 +37,7 @@ export function acknowledgeAsOwner(
   projectId: string,
   ids: readonly string[],
 ): Promise<Acknowledged> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, projectId, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const actor = { actor: ownerActor(caller), project_id: project.id }
     return acknowledgeFor(context, tx, { ownerOf: project.id }, ids, actor)

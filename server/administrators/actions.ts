@@ -5,6 +5,7 @@
  *
  * Contract §10.
  */
+
 import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
@@ -18,6 +19,7 @@ import type {
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
@@ -40,7 +42,7 @@ export function createAdministrator(
   input: AdministratorInput,
 ): Promise<AdministratorLink> {
   const token = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     if ((await findUser(tx.db, input.name)) !== undefined) throw new ApiError('name_taken')
     const id = await store.insertAdministrator(tx, input.name)
     await record(tx, caller, { kind: 'administrator.created', id, details: { name: input.name } })
@@ -59,7 +61,7 @@ export function linkAdministrator(
   input: AdministratorLinkInput,
 ): Promise<AdministratorLink> {
   const token = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     const { state } = await store.getAdministrator(tx.db, id)
     if (state === 'disabled') {
       throw new ApiError('state_conflict', {
@@ -100,7 +102,7 @@ export function assignProject(
   id: string,
   { project_id, assigned }: AssignmentInput,
 ): Promise<Administrator> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     const { name } = await store.getAdministrator(tx.db, id)
     const project = await getProject(tx.db, caller, project_id)
     const change = assigned ? store.assign : store.unassign
@@ -118,7 +120,7 @@ export function setAdministratorState(
   id: string,
   { state }: AdministratorStateInput,
 ): Promise<AdministratorStateInput> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     const administrator = await store.getAdministrator(tx.db, id)
     if (administrator.state === state) return { state }
     await store.updateState(tx, id, state)

@@ -32,7 +32,7 @@ export function createAgent(
   projectId: string,
   input: AgentInput,
 ): Promise<AgentCreated> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, projectId, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const { environment_id = null } = input
     await requireEnvironment(tx.db, project.id, environment_id)
@@ -100,7 +100,7 @@ export function setAgentState(
   ids: { readonly id: string; readonly agent_id: string },
   { state }: AgentStateInput,
 ): Promise<AgentStateInput> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === state) return { state }
@@ -130,7 +130,7 @@ export function renameAgent(
   ids: AgentIds,
   { name }: AgentNameInput,
 ): Promise<AgentNamed> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     if (agent.name === name) return { id: agent.id, name }
@@ -158,7 +158,7 @@ export function changeAgent(
   ids: AgentIds,
   input: AgentProfileInput,
 ): Promise<Agent> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     const changed = changedFields(agent, input)
@@ -184,7 +184,7 @@ export function saveInstructions(
   ids: AgentIds,
   { instructions, if_updated_at }: AgentInstructionInput,
 ): Promise<AgentInstructionPreview> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     const { instructions_updated_at: updated_at } = agent

@@ -22,7 +22,7 @@ export function issueTakeover(
   input: TakeoverInput,
 ): Promise<TakeoverIssued> {
   const grant = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)

@@ -7,9 +7,11 @@
  *
  * Contract §10 `access.refused`.
  */
+
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { AnyCaller } from '../identity/callers.ts'
 import { type Actor, recordAudit } from './store.ts'
 
@@ -34,11 +36,12 @@ async function record(context: Context, caller: AnyCaller | null, code: string):
   const actor = actorOf(caller)
   if (actor.id === null || !context.refusals.take(actor.id, code)) return
   try {
-    await context.write((tx) =>
+    const projectId = caller.kind === 'agent' ? caller.project_id : null
+    await context.write(projectId ?? nodeLane, (tx) =>
       recordAudit(tx, {
         kind: 'access.refused',
         actor,
-        project_id: caller.kind === 'agent' ? caller.project_id : null,
+        project_id: projectId,
         subject: { type: 'endpoint', id: null },
         details: { code, endpoint: caller.endpoint.id },
       }),

@@ -45,7 +45,7 @@ export function revokeCredential(
   caller: OwnerCaller,
   ids: { readonly id: string; readonly credential_id: string },
 ): Promise<RevokeResult> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const credential = await store.findCredential(tx.db, project.id, ids.credential_id)
     if (credential === undefined) throw new ApiError('not_found')
@@ -71,7 +71,7 @@ export function issueLegacy(
   input: CredentialInput,
 ): Promise<CredentialIssued> {
   const secret = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     if (input.expires_at !== undefined && input.expires_at <= tx.nowIso) throw expiryHasPassed()
     const project = await getProject(tx.db, caller, ids.id)
     if (project.state === 'archived') throw new ApiError('project_archived')

@@ -10,7 +10,7 @@ import type {
 } from 'kysely'
 import type { Tables } from './tables.ts'
 
-export type DialectName = 'sqlite'
+export type DialectName = 'sqlite' | 'postgres'
 
 /** How Kysely writes SQL for one database. */
 export interface StoreDialect {

@@ -14,9 +14,13 @@ export interface Ids {
   next(now: Date): string
   /** Returns a bound that is not smaller than any id so far, and smaller than any later one. */
   last(): string
+  /** Makes all later ids greater than this one. */
+  raise(id: string): void
 }
 
 const shape = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+/** Characters of an id that hold its milliseconds and its count. */
+const timeAndCount = 18
 const countsPerMs = 0x1000
 const randomBytes = 8
 const drawnAtOnce = 512
@@ -41,6 +45,10 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
 
   return {
     last: () => `${startOf()}-ffff-ffffffffffff`,
+    raise(id) {
+      const least = parse(`${id.slice(0, timeAndCount)}-8000-000000000000`)
+      if (least.ms > ms || (least.ms === ms && least.count > count)) ({ ms, count } = least)
+    },
     next(now) {
       const wall = now.getTime()
       if (wall > ms) {

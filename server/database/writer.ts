@@ -1,4 +1,5 @@
 /** Interface of the writer: its methods, its events and its reports. */
+import type { Lanes } from './lanes.ts'
 import type { Nonce } from './nonces.ts'
 import type { Tx } from './tx.ts'
 
@@ -47,14 +48,15 @@ export interface WriterStats {
 
 export interface Writer {
   /**
-   * Runs the unit inside a transaction. Resolves once the commit is durable. The unit may only await `tx`.
+   * Runs the unit inside a transaction that has the lanes for itself. Resolves once the commit is durable. The
+   * unit may only await `tx`. It may run more than once if its transaction was rolled back.
    *
    * @throws the error of the unit, of which nothing is then stored
    * @throws ApiError `request_replayed` or `rate_limited` because of the nonce; `unavailable` or
    *   `storage_full` if the group failed
    * @throws UnitOverrunError if the unit awaited something other than `tx`
    */
-  write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+  write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
   /**
    * Resolves once all commits so far are durable. Undefined if they are already. @throws the error of a
    * failed sync

@@ -1,3 +1,4 @@
+import { noLane } from '../database/lanes.ts'
 import type { Tx } from '../database/tx.ts'
 import type { Writer } from '../database/writer.ts'
 
@@ -18,7 +19,7 @@ export function createOfferLog<Offer>(
 
   const begin = () => {
     const offers: Offer[] = []
-    const written = write(async (tx) => {
+    const written = write(noLane, async (tx) => {
       if (open?.offers === offers) open = undefined
       for (const offer of offers) await mark(tx, offer)
     })

@@ -4,8 +4,10 @@
  *
  * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. Contract §6.
  */
+
 import type { FastifyBaseLogger } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
+import { noLane } from '../database/lanes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
@@ -107,7 +109,7 @@ async function renewContact(context: RecheckServices): Promise<void> {
   const overdue = context.presence.overdueRenewals(context.steady.now())
   for (let start = 0; start < overdue.length; start += batch) {
     const some = overdue.slice(start, start + batch)
-    await context.write((tx) =>
+    await context.write(noLane, (tx) =>
       tx.db
         .updateTable('sessions')
         .set({ last_contact_at: tx.steadyIso })

@@ -1,4 +1,5 @@
 /** Issues, reads and claims enrolments. Contract §4. */
+
 import { createHash } from 'node:crypto'
 import type { EnrollmentClaimed, EnrollmentClaimInput } from '../../sdk/contract/agent/enrollments.ts'
 import { scopes as allScopes, type Scope } from '../../sdk/contract/endpoint.ts'
@@ -17,6 +18,7 @@ import { ConfigError } from '../config-error.ts'
 import type { Context } from '../context.ts'
 import { revoke } from '../credentials/actions.ts'
 import { findCredential, insertCredential } from '../credentials/store.ts'
+import { noLane } from '../database/lanes.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
@@ -37,7 +39,7 @@ export function createEnrollment(
   input: EnrollmentInput,
 ): Promise<EnrollmentIssued> {
   const authority = readAuthority(context)
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
@@ -134,7 +136,7 @@ export function revokeEnrollment(
   caller: OwnerCaller,
   ids: { readonly id: string; readonly enrollment_id: string },
 ): Promise<Enrollment> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const row = await store.findInProject(tx.db, project.id, ids.enrollment_id)
     if (row === undefined) throw new ApiError('not_found')
@@ -169,7 +171,11 @@ export async function claimEnrollment(
   try {
     const code = codeDigest(input.code)
     await requirePossession(input, code, deviceHeader)
-    const outcome = await context.write((tx) => claim(context, tx, caller, input, code))
+    const found = await context.read((db) => store.findByCode(db, code))
+    // Without a project the unit refuses the code and makes no ids.
+    const outcome = await context.write(found?.project_id ?? noLane, (tx) =>
+      claim(context, tx, caller, input, code),
+    )
     // A second use is returned and thrown afterwards, because a throw inside the unit would undo its audit
     // record.
     if (outcome instanceof ApiError) throw outcome

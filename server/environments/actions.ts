@@ -20,7 +20,7 @@ export function createEnvironment(
   projectId: string,
   input: EnvironmentInput,
 ): Promise<Environment> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, projectId, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const environment = await store.insertEnvironment(tx, project.id, input)
@@ -66,7 +66,7 @@ export function changeEnvironment(
   ids: EnvironmentIds,
   input: EnvironmentProfileInput,
 ): Promise<Environment> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const environment = await store.getEnvironment(tx.db, project.id, ids.environment_id)
     const changed = changedFields(environment, input)

@@ -13,6 +13,7 @@
  *
  * Contract §9 "sealed with the envelope key".
  */
+
 import {
   closeSync,
   fchownSync,
@@ -27,6 +28,7 @@ import {
 import { dirname } from 'node:path'
 import { recordAudit, systemActor } from '../audit/store.ts'
 import { ConfigError } from '../config-error.ts'
+import { everyLane } from '../database/lanes.ts'
 import type { Writer } from '../database/writer.ts'
 import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
 import { destroyUndecryptable, isAllEncryptedWith, reencryptSecrets } from '../transfers/secrets.ts'
@@ -56,7 +58,7 @@ export interface RotationReport {
 export async function rotateEnvelopeKey(options: RotationOptions): Promise<RotationReport> {
   const { write, random, lost } = options
   const path = keyFileOf(options)
-  const counts = await write(async (tx) => {
+  const counts = await write(everyLane, async (tx) => {
     const keys = [random(envelopeKeyBytes), ...readEnvelopeKeys(path)] as const
     replaceKeyFile(path, keys)
     const counted = await reencryptSecrets(tx, keys, random)
@@ -70,7 +72,7 @@ export async function rotateEnvelopeKey(options: RotationOptions): Promise<Rotat
     })
     return counted
   })
-  await write(async (tx) => {
+  await write(everyLane, async (tx) => {
     const [first] = readEnvelopeKeys(path)
     // If another rotation ran in between, its key is the first one, and every secret is encrypted with that.
     if (await isAllEncryptedWith(tx, first, lost ? 0 : counts.unopened)) replaceKeyFile(path, [first])

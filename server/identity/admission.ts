@@ -164,12 +164,14 @@ async function transact<T>(
   const { nonce, isNew } = caller
   caller.nonce = undefined
   caller.isNew = false
+  let isCharged = !isNew
   const charged = (tx: Tx): Promise<T> => {
-    if (isNew) context.throttle.takeAgent(caller.agent_id)
+    if (!isCharged) context.throttle.takeAgent(caller.agent_id)
+    isCharged = true
     return unit(tx)
   }
   try {
-    return await context.write(charged, { nonce })
+    return await context.write(caller.project_id, charged, { nonce })
   } catch (error) {
     const isReplay = error instanceof ApiError && error.code === 'request_replayed'
     if (isReplay) context.throttle.countFailure('proof', caller.address)

@@ -8,11 +8,13 @@
  *
  * Contract §10 "Sign-in".
  */
+
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
+import { type Lanes, nodeLane } from '../database/lanes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -138,7 +140,7 @@ function isWait({ query }: FastifyRequest): boolean {
  */
 async function renew(context: IdentityServices, id: string, lastUsed: string): Promise<void> {
   if (context.steady.now().getTime() - Date.parse(lastUsed) < 60_000) return
-  await context.write((tx) => markUsed(tx, id))
+  await context.write(nodeLane, (tx) => markUsed(tx, id))
 }
 
 const markUsed = async (tx: Tx, id: string) => {
@@ -149,9 +151,10 @@ const markUsed = async (tx: Tx, id: string) => {
 export async function writeAsOwner<T>(
   context: IdentityServices,
   caller: OwnerCaller,
+  lanes: Lanes,
   unit: (tx: Tx) => Promise<T>,
 ): Promise<T> {
-  return context.write(async (tx) => {
+  return context.write(lanes, async (tx) => {
     await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.steadyNow)
     await markUsed(tx, caller.session_id)
     return unit(tx)

@@ -52,8 +52,17 @@ export async function readInbox(context: Context, caller: AgentCaller, size: Pag
   let held: Held | undefined
   try {
     return await readAs(context, caller, async (db, agent, now) => {
+      // The unit may run again if its transaction was rolled back.
+      held?.drop()
+      held = undefined
       const at = context.steady.now()
-      const found = await findCandidates(context, db, agent, { at, limit: size.messages })
+      let heldBefore: number
+      let found: Found
+      do {
+        heldBefore = context.offers.heldBy(agent.session.id)
+        found = await findCandidates(context, db, agent, { at, limit: size.messages })
+        // If another wait of the session chose messages meanwhile, the candidates may be too few.
+      } while (context.offers.heldBy(agent.session.id) > heldBefore)
       // No await from here on: the chosen messages are marked as in flight before another wait of the session
       // can choose them.
       const { page, rows } = choose(context, agent, found, { now, size })
@@ -196,9 +205,8 @@ function hold(
           steady_at: at.toISOString(),
         })
       } finally {
-        // Delayed, because a read whose snapshot is older than the commit may still be running. It ends
-        // within this turn of the event loop.
-        setImmediate(release)
+        // Delayed, because a read whose snapshot is older than the commit may still be running.
+        context.afterReads(release)
       }
     },
   }

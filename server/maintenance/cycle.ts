@@ -1,5 +1,6 @@
 /** One run of maintenance: the clock is checked first, then every job runs. */
 
+import { nodeLane } from '../database/lanes.ts'
 import { type ClockReading, judgeClock } from './clock.ts'
 import type { Job, MaintenanceContext } from './job.ts'
 import { type JobReport, runJobs } from './run.ts'
@@ -25,7 +26,7 @@ export function createMaintenance(
 
   const run = async (): Promise<CycleReport> => {
     const monotonicMs = context.monotonicMs()
-    const { isPlausible, driftMs, reading } = await context.write((tx) =>
+    const { isPlausible, driftMs, reading } = await context.write(nodeLane, (tx) =>
       judgeClock(tx, monotonicMs, earlier),
     )
     earlier = reading

@@ -2,7 +2,9 @@
  * Deletes nonces that are older than the proof window, in batches of one transaction each, so that requests
  * are not delayed.
  */
+
 import type { Context } from '../context.ts'
+import { noLane } from '../database/lanes.ts'
 import type { Nonces } from '../database/nonces.ts'
 import type { Job } from './job.ts'
 
@@ -20,7 +22,7 @@ export const noncePurge = (nonces: Nonces): Job => ({
 export async function purgeNonces(context: Context, nonces: Nonces): Promise<void> {
   let more = true
   while (more && !context.stopping.aborted) {
-    const batch = await context.write((tx) => nonces.purge(tx))
+    const batch = await context.write(noLane, (tx) => nonces.purge(tx))
     context.meters?.removed(jobName, batch.removed)
     more = batch.more
   }

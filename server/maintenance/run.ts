@@ -6,7 +6,9 @@
  * - After each batch the writer is left to requests for twice the time that the batch took.
  * - A job that fails is reported. The other jobs still run.
  */
+
 import { setTimeout as pause } from 'node:timers/promises'
+import { everyLane } from '../database/lanes.ts'
 import type { Batch, BatchBudget, Job, MaintenanceContext, RunBatch } from './job.ts'
 
 export const batchLimits = { rows: 500, firstRows: 50, leastRows: 5, bytes: 1024 * 1024, ms: 20 } as const
@@ -78,7 +80,7 @@ async function timed(
   rows: number,
 ): Promise<Batch & { ms: number }> {
   let ms = 0
-  const outcome = await write(async (tx) => {
+  const outcome = await write(everyLane, async (tx) => {
     const started = monotonicMs()
     const room: BatchBudget = {
       rows,

@@ -78,7 +78,7 @@ async function recordGuard(
   const { agent_id, agent_name, project_id, request_id } = caller
   const kind = 'conversation.guard_tripped'
   const id = input.conversation_id
-  await context.write(async (tx) => {
+  await context.write(project_id, async (tx) => {
     const row = await findInProject(tx.db, project_id, id)
     const since = budgetSince(tx.steadyNow, row?.budget_from ?? null)
     if (await wasRecorded(tx, { kind, project_id, id, since, actor_id: agent_id })) return

@@ -35,7 +35,7 @@ export function sendAsOwner(
   input: OwnerMessageInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  return writeAsOwner(context, caller, (tx) =>
+  return writeAsOwner(context, caller, projectId, (tx) =>
     onceInProject(tx, caller, projectId, keyed, async (project) => {
       const agent = await getAgent(tx.db, project.id, input.recipient_agent_id)
       const conversationId = await conversationFor(tx, caller, {

@@ -1,4 +1,5 @@
 /** Sets up the owner and signs people in and out. Contract §10 "Sign-in". */
+
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   OwnerSession,
@@ -11,6 +12,7 @@ import type {
 import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { OwnerUserRow } from '../database/node-tables.ts'
 import { type PageQuery, toPage } from '../database/page.ts'
 import type { Db } from '../database/tables.ts'
@@ -40,7 +42,7 @@ export async function setUpOwner(
     if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now()))))
       throw invalidLink()
     const password = await context.passwords.hash(input.password)
-    return context.write(async (tx) => {
+    return context.write(nodeLane, async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new ApiError('setup_done')
       if ((await store.redeemLink(tx, 'setup', link)) === undefined) throw invalidLink()
       const user = await store.insertOwner(tx, input.name, password)
@@ -68,7 +70,9 @@ export async function signIn(context: Context, caller: PublicCaller, input: Sign
     context.throttle.refuseFlood('password', caller.address)
     const attempt = { key: `name ${input.name}`, name: input.name, limiter: 'signing in' } as const
     const checked = await checkPassword(context, attempt, input.password)
-    return context.write(async (tx) => beginSession(context, tx, await requireUnchanged(tx, checked), caller))
+    return context.write(nodeLane, async (tx) =>
+      beginSession(context, tx, await requireUnchanged(tx, checked), caller),
+    )
   })
 }
 
@@ -83,7 +87,7 @@ async function requireUnchanged(tx: Tx, checked: OwnerUserRow): Promise<OwnerUse
 }
 
 function signInByLink(context: Context, caller: PublicCaller, token: string): Promise<SignedIn> {
-  return context.write(async (tx) => {
+  return context.write(nodeLane, async (tx) => {
     const link = await store.redeemLink(tx, 'sign_in', tokenDigest(token))
     if (link === undefined) throw new ApiError('sign_in_failed')
     const userId = link.user_id
@@ -149,7 +153,7 @@ async function counting<T>(
 /** The record contains the name only if a person has it, because a password may have been typed instead of the name. */
 async function recordFailedSignIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<void> {
   if (!context.failedSignIns.take(caller.address)) return
-  await context.write(async (tx) => {
+  await context.write(nodeLane, async (tx) => {
     const user = 'name' in input ? await store.findUser(tx.db, input.name) : undefined
     await recordAudit(tx, {
       kind: 'owner.sign_in_failed',
@@ -213,7 +217,7 @@ export function listSessions(context: Context, caller: OwnerCaller, query: PageQ
 
 /** Ends a session of the caller. Ending the current one is signing out. */
 export function endSession(context: Context, caller: OwnerCaller, id: string): Promise<OwnerSessionEnded> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     if (!(await store.endSession(tx, caller.user_id, id))) throw new ApiError('not_found')
     await recordAudit(tx, {
       kind: 'owner.signed_out',
@@ -236,7 +240,7 @@ export async function confirm(
   const attempt = { key: `session ${caller.session_id}`, name: caller.name, limiter: 'signed in' } as const
   await checkPassword(context, attempt, input.password)
   const token = context.random(32).toString('base64url')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     const fresh_until = tx.endIn(limits.ownerFreshSeconds)
     await store.renewSession(tx, caller.session_id, { token_sha256: tokenDigest(token), fresh_until })
     await recordAudit(tx, {
@@ -256,7 +260,7 @@ export async function changePassword(
   input: PasswordChangeInput,
 ): Promise<OwnerSessionEnded> {
   const password = await context.passwords.hash(input.new_password, 'signed in')
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     await store.updatePassword(tx, caller.user_id, password)
     await store.endAllSessions(tx, caller.user_id)
     await recordAudit(tx, {

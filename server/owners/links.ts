@@ -6,9 +6,11 @@
  *
  * Contract §10 "Sign-in".
  */
+
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { recordAudit, systemActor } from '../audit/store.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Writer } from '../database/writer.ts'
 import { tokenDigest } from '../identity/owner.ts'
@@ -28,7 +30,7 @@ interface Maker {
  */
 export function makeLinkToken({ write, steady, random }: Maker, kind: 'setup' | 'sign_in'): Promise<string> {
   const token = random(32).toString('base64url')
-  return write(async (tx) => {
+  return write(nodeLane, async (tx) => {
     const owner = await findOwner(tx.db)
     if (kind === 'setup' && owner !== undefined) throw new ApiError('setup_done')
     if (kind === 'sign_in' && owner === undefined) {

@@ -22,7 +22,7 @@ export async function setPairing(
   projectId: string,
   input: PairingInput,
 ): Promise<PairingResult> {
-  const { pairing, packages } = await writeAsOwner(context, caller, async (tx) => {
+  const { pairing, packages } = await writeAsOwner(context, caller, projectId, async (tx) => {
     const project = await getProject(tx.db, caller, projectId)
     const [one = '', other = ''] = input.agent_ids
     await getAgent(tx.db, project.id, one)

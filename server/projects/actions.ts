@@ -1,4 +1,5 @@
 /** Actions of the owner on projects. Contract §10. */
+
 import type {
   Project,
   ProjectDeleted,
@@ -11,6 +12,7 @@ import { ApiError } from '../api-error.ts'
 import { ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { changedFields } from '../database/changed-fields.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
@@ -26,7 +28,7 @@ export function listProjects(context: Context, caller: OwnerCaller, query: PageQ
 }
 
 export function createProject(context: Context, caller: OwnerCaller, input: ProjectInput): Promise<Project> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, nodeLane, async (tx) => {
     if (await store.isNameTaken(tx.db, input.name)) throw new ApiError('name_taken')
     const row = await store.insertProject(tx, {
       name: input.name,
@@ -55,7 +57,7 @@ export function changeProject(
   id: string,
   { policy, ...profile }: ProjectProfileInput,
 ): Promise<Project> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, [id, nodeLane], async (tx) => {
     const project = await store.getProject(tx.db, caller, id)
     const changed = changedFields(project, { ...profile, ...policy })
     const fields = Object.keys(changed)
@@ -81,7 +83,7 @@ export function setProjectState(
   id: string,
   { state }: ProjectStateInput,
 ): Promise<ProjectStateInput> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, id, async (tx) => {
     const project = await store.getProject(tx.db, caller, id)
     requireProjectMove(project.state, state)
     if (project.state === state) return { state }
@@ -111,7 +113,7 @@ export async function deleteProject(
   id: string,
   { confirm_name }: ProjectDeleteInput,
 ): Promise<ProjectDeleted> {
-  const deleted = await writeAsOwner(context, caller, async (tx) => {
+  const deleted = await writeAsOwner(context, caller, [id, nodeLane], async (tx) => {
     const project = await store.getProject(tx.db, caller, id)
     requireName(project.name, confirm_name)
     await store.markDeleted(tx, id)

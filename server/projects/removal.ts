@@ -9,8 +9,10 @@
  * Spec §4.3 "permanently deletes owned project data … and retains a minimal owner deletion audit"; contract
  * §10.
  */
+
 import { type RawBuilder, sql } from 'kysely'
 import type { Context } from '../context.ts'
+import { nodeLane } from '../database/lanes.ts'
 import { arrival, arrivalOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -179,12 +181,12 @@ export async function removeProject(context: Context, projectId: string): Promis
     if (removal === stays) continue
     let batch: number
     do {
-      batch = await context.write((tx) => removal(tx, projectId, batchRows))
+      batch = await context.write(projectId, (tx) => removal(tx, projectId, batchRows))
       removed += batch
     } while (batch > 0)
   }
   const isClean = (removed === 0 && context.scrubbedAtStart) || (await scrub(context))
-  if (isClean) await context.write((tx) => project(tx, projectId, 1))
+  if (isClean) await context.write([projectId, nodeLane], (tx) => project(tx, projectId, 1))
   else if (removed > 0)
     context.log.info('bytes of a deleted project remain in the database file until the next start')
 }

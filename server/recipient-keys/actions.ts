@@ -83,7 +83,7 @@ export function setRecipientKey(
   ids: { readonly id: string; readonly agent_id: string },
   input: RecipientKeyInput,
 ): Promise<RecipientKey> {
-  return writeAsOwner(context, caller, async (tx) => {
+  return writeAsOwner(context, caller, ids.id, async (tx) => {
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
     requireRecipient(input)

@@ -59,7 +59,7 @@ async function recordRefusal(context: Context, caller: AgentCaller, error: unkno
   if (!(error instanceof ReplacementRefusedError)) throw error
   const { agent_id: id, agent_name: name, project_id, request_id } = caller
   const kind = 'session.replacement_refused'
-  await context.write(async (tx) => {
+  await context.write(project_id, async (tx) => {
     if (await wasRecorded(tx, { kind, project_id, id, since: replacementsSince(tx.steadyNow) })) return
     await recordAudit(tx, {
       kind,

@@ -7,7 +7,9 @@
  *
  * Contract §8.
  */
+
 import type { Context } from '../context.ts'
+import { everyLane, noLane } from '../database/lanes.ts'
 import type { Job, RunBatch } from '../maintenance/job.ts'
 import { reconcile } from './changes.ts'
 import { listExpired } from './store.ts'
@@ -45,7 +47,7 @@ export async function reconcileClaims(context: Context): Promise<number> {
 }
 
 const reconcileBatch = (context: Context): Promise<number> =>
-  context.write(async (tx) => {
+  context.write(everyLane, async (tx) => {
     const expired = await listExpired(tx.db, tx.steadyIso, batchRows)
     for (const task of expired) await reconcile(context, tx, task)
     return expired.length
@@ -56,7 +58,7 @@ export function startClaimReconciling(context: Context): () => void {
   let busy = false
   const check = async () => {
     // An empty commit also stores the current reading of the clocks.
-    if (context.steady.isSet()) await context.write(async () => {})
+    if (context.steady.isSet()) await context.write(noLane, async () => {})
     await reconcileClaims(context)
   }
   const timer = setInterval(() => {

@@ -33,7 +33,7 @@ export function createTaskAsOwner(
   input: TaskInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  return writeAsOwner(context, caller, (tx) =>
+  return writeAsOwner(context, caller, projectId, (tx) =>
     onceInProject(tx, caller, projectId, keyed, async (project) => {
       const agent = await getAgent(tx.db, project.id, input.assignee_agent_id)
       if (project.state === 'archived') throw new ApiError('project_archived')
@@ -110,7 +110,7 @@ export function cancelTaskAsOwner(
   { reason }: OwnerCancelInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  return writeAsOwner(context, caller, (tx) =>
+  return writeAsOwner(context, caller, ids.id, (tx) =>
     onceInProject(tx, caller, ids.id, keyed, async () => {
       const task = await reconcile(context, tx, await findTask(tx.db, caller, ids))
       const what = cancelling(

@@ -2,6 +2,7 @@
  * Stores load samples of hosts and lists the latest one of each. They are measurements, so they are not
  * audited. Contract §11.
  */
+
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
   HostHistory,
@@ -13,6 +14,7 @@ import type {
 } from '../../sdk/contract/telemetry.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
@@ -44,7 +46,7 @@ export function reportHost(context: Context, input: HostSampleInput): Promise<Ho
       details: { faults: [{ path: 'body/memory_used_bytes', problem }] },
     })
   }
-  return context.write(async (tx) => {
+  return context.write(nodeLane, async (tx) => {
     const { steady } = context
     const sample = datedIn(input, steady, tx.steadyIso)
     const known = await store.findHost(tx.db, input.host)

@@ -4,7 +4,9 @@
  *
  * Contract §11 "bearer telemetry token, from `bridge server telemetry-token`".
  */
+
 import { recordAudit, systemActor } from '../audit/store.ts'
+import { nodeLane } from '../database/lanes.ts'
 import type { Writer } from '../database/writer.ts'
 import { tokenDigest } from '../identity/owner.ts'
 
@@ -15,7 +17,7 @@ interface Maker {
 
 export function makeTelemetryToken({ write, random }: Maker): Promise<string> {
   const token = random(32).toString('base64url')
-  return write(async (tx) => {
+  return write(nodeLane, async (tx) => {
     const row = { token_sha256: tokenDigest(token), created_at: tx.nowIso }
     await tx.db
       .insertInto('telemetry_token')

@@ -285,7 +285,7 @@ function requireMatch(transfer: TransferRow, receipt: TransferReceipt): void {
 
 async function recordMismatch(context: Context, caller: AgentCaller, id: string): Promise<void> {
   const actor = { kind: 'agent', id: caller.agent_id, name: caller.agent_name } as const
-  await context.write((tx) =>
+  await context.write(caller.project_id, (tx) =>
     recordAudit(tx, {
       kind: 'transfer.receipt_refused',
       actor: { ...actor, request_id: caller.request_id },

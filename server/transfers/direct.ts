@@ -70,7 +70,9 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     // The refusal undid its transaction, so the expired endpoint is destroyed in a new one, unless a new
     // deposit has replaced it.
     if (error instanceof ApiError && error.code === 'offer_expired')
-      await context.write((tx) => destroyIfExpired(tx, id, timesOf(context, tx.steadyNow).steadyIso))
+      await context.write(caller.project_id, (tx) =>
+        destroyIfExpired(tx, id, timesOf(context, tx.steadyNow).steadyIso),
+      )
     throw error
   })
 }

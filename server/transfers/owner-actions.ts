@@ -64,7 +64,7 @@ export async function cancelTransferAsOwner(
   { id, transfer_id }: TransferIds,
   { reason }: { reason?: string },
 ): Promise<Transfer> {
-  const cancelled = await writeAsOwner(context, caller, async (tx) => {
+  const cancelled = await writeAsOwner(context, caller, id, async (tx) => {
     const project = await getProject(tx.db, caller, id)
     const found = await store.findInProject(tx.db, project.id, transfer_id)
     if (found === undefined) throw new ApiError('not_found')

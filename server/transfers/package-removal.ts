@@ -2,10 +2,12 @@
  * Removes the bytes of ended transfers: first the files, then the database records it. Contract §9 "bytes
  * removed".
  */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { everyLane } from '../database/lanes.ts'
 import { recordTransfer } from './records.ts'
 import { isFinal } from './rules.ts'
 import * as store from './store.ts'
@@ -42,7 +44,7 @@ async function detach(context: Context, transferId: string): Promise<{ readonly 
 async function remove(context: Context, transferId: string): Promise<void> {
   try {
     const { freed } = await detach(context, transferId)
-    await context.write(async (tx) => {
+    await context.write(everyLane, async (tx) => {
       const row = await store.findUnremoved(tx.db, transferId)
       if (row === undefined) return
       const removed = await store.changeTransfer(tx, row, { removed_at: tx.nowIso, reserved_bytes: 0 })

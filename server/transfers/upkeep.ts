@@ -7,7 +7,9 @@
  *
  * Contract §9 "bytes removed"; §10 "packages at verification or expiry".
  */
+
 import type { Context } from '../context.ts'
+import { everyLane } from '../database/lanes.ts'
 import { reconcile } from './changes.ts'
 import { removePackage } from './package-removal.ts'
 import { destroyExpiredSecrets } from './secrets.ts'
@@ -79,7 +81,7 @@ async function untilNextEnd(context: Context): Promise<number> {
 
 async function endExpired(context: Context): Promise<void> {
   for (;;) {
-    const count = await context.write(async (tx) => {
+    const count = await context.write(everyLane, async (tx) => {
       const { steadyIso } = timesOf(context, tx.steadyNow)
       await destroyExpiredSecrets(tx, steadyIso)
       const expired = await store.listExpired(tx.db, steadyIso, batchRows)

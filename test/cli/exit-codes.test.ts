@@ -4,7 +4,7 @@ import { onHost } from '../../cli/commands/server/settings.ts'
 import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { errors } from '../../sdk/contract/errors.ts'
 import { localErrors } from '../../sdk/transport/failures.ts'
-import { MigrationHistoryError, NewerDatabaseError } from '../../server/database/sqlite/migrate.ts'
+import { MigrationHistoryError, NewerDatabaseError } from '../../server/database/migration-history.ts'
 import { UnsafeStoreError } from '../../server/database/sqlite/open.ts'
 import {
   BackupInterruptedError,

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
+import { nodeLane } from '../../server/database/lanes.ts'
 import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
@@ -106,7 +107,7 @@ test('a reader sees no row before its commit: not while the unit runs, and never
   let committed = false
   const read: Promise<{ rows: number; committed: boolean }>[] = []
   const look = () => read.push(count().then((rows) => ({ rows, committed })))
-  await store.writer.write(async (tx) => {
+  await store.writer.write(nodeLane, async (tx) => {
     tx.afterCommit(() => {
       committed = true
     })
@@ -122,7 +123,7 @@ test('a reader sees no row before its commit: not while the unit runs, and never
   expect(new Set(during.map(({ rows }) => rows))).toEqual(new Set([before]))
   expect(looks.at(-1)).toEqual({ rows: before + 20, committed: true })
 
-  const failed = store.writer.write(async (tx) => {
+  const failed = store.writer.write(nodeLane, async (tx) => {
     await tx.db.insertInto('schema_migrations').values(row(2001)).execute()
     look()
     throw new Error('no')

@@ -25,6 +25,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../server/config.ts'
+import { noLane } from '../../server/database/lanes.ts'
 import type { NodeDatabase } from '../../server/database/node-database.ts'
 import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
@@ -61,7 +62,9 @@ function open(data: string, serves: boolean): NodeDatabase {
 
 const logOf = (data: string) => `${databasePath(data)}-wal`
 const spend = (store: NodeDatabase, name: string) =>
-  store.writer.write(async () => {}, { nonce: { credentialId: name, nonce: name.repeat(22), signedAt } })
+  store.writer.write(noLane, async () => {}, {
+    nonce: { credentialId: name, nonce: name.repeat(22), signedAt },
+  })
 const read = (store: NodeDatabase) =>
   store.reader.read((db) => db.selectFrom('nonces').select('nonce').execute())
 const spent = (path: string) => {

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { ApiError } from '../../server/api-error.ts'
+import { noLane } from '../../server/database/lanes.ts'
 import type { Nonce } from '../../server/database/nonces.ts'
 import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 
@@ -23,7 +24,7 @@ const store = openNodeDatabase({
 
 async function isAccepted(nonce: Nonce): Promise<boolean> {
   try {
-    await store.writer.write(async () => undefined, { nonce })
+    await store.writer.write(noLane, async () => undefined, { nonce })
     return true
   } catch (error) {
     if (error instanceof ApiError && error.code === 'request_replayed') return false

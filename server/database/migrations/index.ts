@@ -33,6 +33,8 @@ export interface Migration {
   readonly number: number
   readonly name: string
   readonly sql: string
+  /** The same step for PostgreSQL. Only those that its baseline contains have none. */
+  readonly postgres?: string
 }
 
 export const migrations: readonly Migration[] = [

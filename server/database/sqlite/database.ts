@@ -78,7 +78,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
     const reader = createReader({ path, durable: writer.durable, onFatal })
     return {
       serverId,
-      writer,
+      writer: { ...writer, write: (_lanes, unit, given) => writer.write(unit, given) },
       reader,
       nonces,
       steady,

@@ -10,26 +10,20 @@
  *   their place.
  */
 import type Database from 'better-sqlite3'
+import {
+  label,
+  MigrationHistoryError,
+  NewerDatabaseError,
+  type Recorded,
+  replacedSteps,
+  requireKnown,
+  requireNumbered,
+} from '../migration-history.ts'
 import { type Migration, migrations as ownMigrations } from '../migrations/index.ts'
 import { baselineLength, replacedNames } from '../migrations/replaced.ts'
 
-/** A newer program has migrated the database. */
-export class NewerDatabaseError extends Error {
-  override readonly name = 'NewerDatabaseError'
-}
-
-/** The recorded migrations are not those of this program. */
-export class MigrationHistoryError extends Error {
-  override readonly name = 'MigrationHistoryError'
-}
-
 export class MigrationFailedError extends Error {
   override readonly name = 'MigrationFailedError'
-}
-
-interface Recorded {
-  readonly number: number
-  readonly name: string
 }
 
 /** @throws NewerDatabaseError, MigrationHistoryError, MigrationFailedError */
@@ -117,14 +111,6 @@ function recordBaseline(database: Database.Database): void {
 const isReplaced = (rows: readonly Recorded[]): boolean =>
   rows.length === replacedNames.length && replacedSteps(rows) === rows.length
 
-/** Returns how many rows, counted from the first, are migrations that the baseline replaced. */
-function replacedSteps(rows: readonly Recorded[]): number {
-  const other = rows.findIndex(
-    ({ number, name }, index) => number !== index + 1 || name !== replacedNames[index],
-  )
-  return other === -1 ? rows.length : other
-}
-
 function rowsOf(database: Database.Database): Recorded[] {
   const exists = database.prepare(
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'",
@@ -132,34 +118,3 @@ function rowsOf(database: Database.Database): Recorded[] {
   if (exists.get() === undefined) return []
   return database.prepare<[], Recorded>('SELECT number, name FROM schema_migrations ORDER BY number').all()
 }
-
-function requireKnown(migrations: readonly Migration[], done: readonly Recorded[]): void {
-  const replaced = replacedSteps(done)
-  if (replaced > 0 && replaced === done.length) {
-    throw new MigrationHistoryError(
-      `the database records ${replaced} of the ${replacedNames.length} migrations that a baseline replaced; first run the last program that has all of them`,
-    )
-  }
-  const newest = done.at(-1)
-  if (newest !== undefined && newest.number > migrations.length) {
-    throw new NewerDatabaseError(
-      `the database is at migration ${label(newest)}, but this program only knows ${migrations.length}; run the newer program`,
-    )
-  }
-  for (const [index, each] of done.entries()) {
-    const known = migrations[index]
-    if (known?.number === each.number && known.name === each.name) continue
-    const expected = known === undefined ? 'nothing' : label(known)
-    throw new MigrationHistoryError(
-      `the database records migration ${label(each)} where this program has ${expected}`,
-    )
-  }
-}
-
-function requireNumbered(migrations: readonly Migration[]): void {
-  const wrong = migrations.find(({ number }, index) => number !== index + 1)
-  if (wrong !== undefined)
-    throw new RangeError(`migrations are numbered 1, 2, 3 …; out of place: ${label(wrong)}`)
-}
-
-const label = ({ number, name }: Recorded): string => `${String(number).padStart(3, '0')}_${name}`

@@ -36,7 +36,13 @@ type Waiting = () => Promise<void>
 /** Opens a reader. The file must exist and be migrated. */
 export function createReader(options: ReaderOptions): Reader {
   const queue = new ReadQueue(options)
-  return { read: (unit) => queue.read(unit), queueLength: () => queue.length, close: () => queue.close() }
+  return {
+    read: (unit) => queue.read(unit),
+    // A read ends within its turn of the event loop.
+    afterReads: (act) => void setImmediate(act),
+    queueLength: () => queue.length,
+    close: () => queue.close(),
+  }
 }
 
 class ReadQueue {

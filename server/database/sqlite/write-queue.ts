@@ -64,7 +64,13 @@ interface Run {
   readonly commitBeganMs: number
 }
 
-export function createWriter(options: WriterOptions): Writer {
+/** The writer of one file. It needs no lanes, because a file has one writer. */
+export interface FileWriter extends Omit<Writer, 'write'> {
+  /** As `write` of {@link Writer}. */
+  write<T>(unit: (tx: Tx) => Promise<T>, options?: WriteOptions): Promise<T>
+}
+
+export function createWriter(options: WriterOptions): FileWriter {
   const queue = new WriteQueue(options)
   return {
     write: (unit, options = {}) => queue.write(unit, options),

@@ -11,6 +11,7 @@
  *
  * Contract §3, §12.
  */
+
 import {
   chownSync,
   closeSync,
@@ -26,6 +27,7 @@ import {
 import { join } from 'node:path'
 import { recordAudit, systemActor } from '../../audit/store.ts'
 import type { Config } from '../../config.ts'
+import { everyLane } from '../../database/lanes.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { openNodeDatabase } from '../../database/sqlite/database.ts'
 import { lockDataFolder } from '../../database/sqlite/lock.ts'
@@ -182,7 +184,7 @@ async function prepare(
     onEffectError: fail,
   })
   try {
-    const review = await store.writer.write(async (tx) => {
+    const review = await store.writer.write(everyLane, async (tx) => {
       const restoring: Restoring = {
         context: { wakeups: createWakeups() },
         known,

@@ -11,15 +11,11 @@ import type { AuditQuery } from '../../../sdk/contract/owner/audit.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
 import { recordsQuery } from '../../../server/audit-reading/queries.ts'
 import { readConfig } from '../../../server/config.ts'
+import { MigrationHistoryError, NewerDatabaseError } from '../../../server/database/migration-history.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { baselineLength, replacedNames } from '../../../server/database/migrations/replaced.ts'
 import { compileOnly } from '../../../server/database/sqlite/dialect.ts'
-import {
-  MigrationHistoryError,
-  migrate,
-  migrationStatus,
-  NewerDatabaseError,
-} from '../../../server/database/sqlite/migrate.ts'
+import { migrate, migrationStatus } from '../../../server/database/sqlite/migrate.ts'
 import { openDatabase } from '../../../server/database/sqlite/open.ts'
 import { startServer } from '../../../server/server.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'

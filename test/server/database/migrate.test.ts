@@ -1,14 +1,9 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { MigrationHistoryError, NewerDatabaseError } from '../../../server/database/migration-history.ts'
 import { type Migration, migrations, requiredMigrations } from '../../../server/database/migrations/index.ts'
-import {
-  MigrationFailedError,
-  MigrationHistoryError,
-  migrate,
-  migrationStatus,
-  NewerDatabaseError,
-} from '../../../server/database/sqlite/migrate.ts'
+import { MigrationFailedError, migrate, migrationStatus } from '../../../server/database/sqlite/migrate.ts'
 import { openDatabase } from '../../../server/database/sqlite/open.ts'
 import { startChild } from './child.ts'
 import { start, temporaryFolder } from './store.ts'
