@@ -15,6 +15,7 @@ import { SetUp } from './screens/set-up.tsx'
 import { SignIn } from './screens/sign-in.tsx'
 import { WrongOrigin } from './screens/wrong-origin.tsx'
 
+const Agent = lazily(() => import('./screens/agent.tsx').then((all) => all.Agent))
 const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Agents))
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
@@ -23,6 +24,7 @@ const Tasks = lazily(() => import('./screens/tasks.tsx').then((all) => all.Tasks
 const OneTask = lazily(() => import('./screens/task.tsx').then((all) => all.OneTask))
 const Transfers = lazily(() => import('./screens/transfers.tsx').then((all) => all.Transfers))
 const OneTransfer = lazily(() => import('./screens/transfer.tsx').then((all) => all.OneTransfer))
+const Pairs = lazily(() => import('./screens/pairs.tsx').then((all) => all.Pairs))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
 export function App() {
@@ -59,6 +61,8 @@ function Screens() {
         <Route path="/" component={Projects} />
         <Route path="/projects/:id" component={Overview} />
         <Route path="/projects/:id/agents" component={Agents} />
+        <Route path="/projects/:id/agents/:agent" component={Agent} />
+        <Route path="/projects/:id/pairs" component={Pairs} />
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
         <Route path="/settings" component={Settings} />

@@ -43,3 +43,7 @@ export const useOne = <T>(
     async (_after, signal) => ({ items: [{ id: name, value: await read({ signal }) }], older: undefined }),
     following,
   )
+
+/** Returns the cursor of the next page, as a list in pages wants it. */
+export const olderOf = (page: { readonly has_more: boolean; readonly next_after: string | null }) =>
+  page.has_more ? (page.next_after ?? undefined) : undefined

@@ -1,0 +1,182 @@
+/** One agent: presence, instructions, enrolment, credentials, takeover, recipient key, profile, pairs. */
+import { useEffect, useMemo } from 'preact/hooks'
+import { useRoute } from 'preact-iso/router'
+import { connectionLabels, type Agent as Data, oneLine } from '../../../../sdk/browser.ts'
+import { type LiveProject, liveProject } from '../live/project.ts'
+import { owner } from '../owner.ts'
+import { ActButton } from '../parts/dialog.tsx'
+import { Heading } from '../parts/heading.tsx'
+import { Mark } from '../parts/marks.tsx'
+import { Refusal } from '../parts/refusal.tsx'
+import { Silence } from '../parts/silence.tsx'
+import { act, note } from '../parts/toast.tsx'
+import { useOne, useWhole } from '../parts/whole.ts'
+import { Visible } from '../text/visible.tsx'
+import { presence } from '../words/connection.ts'
+import { Credentials } from './agent/credentials.tsx'
+import { Enrolment } from './agent/enrolment.tsx'
+import { Instructions } from './agent/instructions.tsx'
+import { PairsOfAgent } from './agent/pairs.tsx'
+import { Presence } from './agent/presence.tsx'
+import { Profile } from './agent/profile.tsx'
+import { RecipientKey } from './agent/recipient-key.tsx'
+import { useSession } from './agent/session.ts'
+import { Takeover } from './agent/takeover.tsx'
+import { isLive } from './agents/binding.ts'
+
+const sections = [
+  ['presence', 'Presence'],
+  ['instructions', 'Instructions'],
+  ['enrolment', 'Enrolment'],
+  ['credentials', 'Credentials'],
+  ['takeover', 'Takeover'],
+  ['recipient-key', 'Recipient key'],
+  ['profile', 'Profile'],
+  ['pairs', 'Pairs'],
+] as const
+
+export function Agent() {
+  const { id = '', agent = '' } = useRoute().params
+  const live = useMemo(() => liveProject(id), [id])
+  useEffect(() => live.stop, [live])
+  const read = useOne(`agent ${agent}`, (options) => owner.agents.get(id, agent, options), {
+    live,
+    kinds: ['agent.', 'recipient_key.', 'environment.', 'session.'],
+  })
+  const data = read.items.value?.[0]?.value
+  return (
+    <>
+      <p>
+        <a href={`/projects/${id}/agents`}>‹ Agents</a>
+      </p>
+      {data === undefined && <Refusal error={read.error.value} />}
+      {data?.id === agent && (
+        <Page
+          key={agent}
+          project={id}
+          agent={data}
+          live={live}
+          refresh={read.refresh}
+          error={read.error.value}
+        />
+      )}
+    </>
+  )
+}
+
+interface Props {
+  readonly project: string
+  readonly agent: Data
+  readonly live: LiveProject
+  readonly refresh: () => Promise<void>
+  /** Failure of the last read. What is shown is older. */
+  readonly error: unknown
+}
+
+function Page({ project, agent, live, refresh, error }: Props) {
+  const { id } = agent
+  const about = { project, agent, live }
+  const session = useSession(about)
+  const seen = live.snapshot.value?.agents.find((each) => each.id === id)
+  const environments = useWhole(
+    `environments ${project}`,
+    (options) => owner.environments.all(project, options),
+    { live, kinds: ['environment.'] },
+  )
+  const credentials = useWhole(
+    `credentials ${id}`,
+    (options) => owner.credentials.all(project, { ...options, agentId: id, order: 'newest_first' }),
+    { live, kinds: ['credential.', 'enrollment.claimed', 'session.started'] },
+  )
+  useEffect(() => {
+    const { hash } = location
+    if (hash.length > 1) document.getElementById(hash.slice(1))?.scrollIntoView()
+  }, [])
+  const words = presence(seen?.connection ?? agent.connection, live.nodeNow.value, live.isStale.value)
+  const hasCredential = credentials.items.value?.some((each) => isLive(each, live.nodeNow.value)) ?? false
+  return (
+    <>
+      <div class="head">
+        <Heading title="Agent">
+          <Visible text={agent.name} />
+        </Heading>
+        <StateButton project={project} agent={agent} refresh={refresh} />
+      </div>
+      <p class="inline-facts">
+        {agent.state === 'disabled' ? (
+          <strong>
+            <Mark name="disabled" /> disabled
+          </strong>
+        ) : (
+          <span>
+            <Mark name={words.mark} /> {words.summary}
+          </span>
+        )}
+        <span class="meta">
+          {connectionLabels.last_contact} {words.lastContact}
+        </span>
+        {agent.role_name !== '' && (
+          <span class="meta">
+            <Visible text={agent.role_name} />
+          </span>
+        )}
+      </p>
+      <Silence live={live} />
+      <Refusal error={error} />
+      <nav class="anchors" aria-label="Sections of the agent">
+        {sections.map(([anchor, name]) => (
+          <a key={anchor} href={`#${anchor}`}>
+            {name}
+          </a>
+        ))}
+        <a href={`/projects/${project}/conversations?agent=${id}`}>Its conversations</a>
+        <a href={`/projects/${project}/tasks?assignee=${id}`}>Its tasks</a>
+        <a href={`/projects/${project}/audit?actor=${id}`}>Its audit</a>
+      </nav>
+      <Presence {...about} seen={seen} session={session} />
+      <Instructions {...about} />
+      <Enrolment {...about} seen={seen} hasCredential={hasCredential} />
+      <Credentials {...about} credentials={credentials} />
+      <Takeover {...about} session={session} />
+      <RecipientKey {...about} refresh={refresh} />
+      <Profile {...about} environments={environments.items.value ?? []} refresh={refresh} />
+      <PairsOfAgent {...about} />
+    </>
+  )
+}
+
+function StateButton({ project, agent, refresh }: Pick<Props, 'project' | 'agent' | 'refresh'>) {
+  const name = oneLine(agent.name)
+  const set = async (state: Data['state']) => {
+    await owner.agents.setState(project, agent.id, state)
+    await refresh()
+  }
+  if (agent.state === 'disabled')
+    return (
+      <button
+        type="button"
+        onClick={() =>
+          void act(async () => {
+            await set('enabled')
+            note(`${name} is enabled.`, () => set('disabled'))
+          })
+        }
+      >
+        Enable
+      </button>
+    )
+  return (
+    <ActButton
+      label="Disable…"
+      title={`Disable ${name}?`}
+      verb={`Disable ${name}`}
+      busy="Disabling…"
+      act={() => set('disabled')}
+    >
+      <p>
+        Its session ends at once, and the node refuses its requests. Its history stays, and you can enable it
+        again.
+      </p>
+    </ActButton>
+  )
+}

@@ -1,0 +1,145 @@
+/** Enrolments of an agent: the prompt that makes it one, and how far the last prompt has come. */
+import { useState } from 'preact/hooks'
+import type { Enrollment, EnrollmentIssued, SnapshotAgent } from '../../../../../sdk/browser.ts'
+import { oneLine } from '../../../../../sdk/browser.ts'
+import { owner } from '../../owner.ts'
+import { ActButton } from '../../parts/dialog.tsx'
+import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.tsx'
+import { OnceOnly } from '../../parts/once-only.tsx'
+import { Older, usePages } from '../../parts/page-of.tsx'
+import { Refusal } from '../../parts/refusal.tsx'
+import { olderOf } from '../../parts/whole.ts'
+import { timeOfDay } from '../../words/time.ts'
+import type { About } from './about.ts'
+import { At } from './at.tsx'
+import { NewPrompt } from './new-prompt.tsx'
+import { Section } from './section.tsx'
+
+interface Props extends About {
+  readonly seen: SnapshotAgent | undefined
+  /** True if the agent has a credential that works. */
+  readonly hasCredential: boolean
+}
+
+export function Enrolment({ project, agent, live, seen, hasCredential }: Props) {
+  const { id } = agent
+  const name = oneLine(agent.name)
+  const [issued, setIssued] = useState<EnrollmentIssued>()
+  const list = usePages(
+    `enrolments ${id}`,
+    async (after, signal) => {
+      const options = { agentId: id, order: 'newest_first', limit: 10, signal } as const
+      const page = await owner.enrollments.list(project, { ...options, after })
+      return { items: page.enrollments, older: olderOf(page) }
+    },
+    { live, kinds: ['enrollment.'] },
+  )
+  const all = list.items.value
+  const nowMs = live.nodeNow.value
+  const { activity = [], attention = [] } = live.snapshot.value ?? {}
+  const reused = attention.filter((each) => each.kind === 'enrollment_reused' && each.agent?.id === id)
+  const drop = () => setIssued((known) => known && { ...known, prompt: '' })
+  const latest = all?.find((each) => each.id === issued?.enrollment_id)
+  return (
+    <Section id="enrolment" title="Enrolment">
+      <Refusal error={list.error.value} />
+      {reused.length > 0 && (
+        <ul class="progress">
+          {reused.map(({ subject }) => (
+            <Reused key={subject.id} />
+          ))}
+          <li>
+            <a href={`/projects/${project}/audit?kind=enrollment.reused`}>See it in the audit</a>
+          </li>
+        </ul>
+      )}
+      {all?.length === 0 && issued === undefined && (
+        <p>{name} has never been here. Make its prompt, and paste it into its coding agent.</p>
+      )}
+      {agent.state === 'enabled' && (
+        <p class="actions">
+          <NewPrompt project={project} agent={agent} hasCredential={hasCredential} done={setIssued} />
+        </p>
+      )}
+      {issued !== undefined && (
+        <>
+          {issued.prompt !== '' && (
+            <OnceOnly
+              label={`Prompt of ${name}`}
+              copyLabel={`Copy ${name}'s prompt`}
+              secret={issued.prompt}
+              note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
+              isUsed={latest !== undefined && latest.state !== 'pending'}
+              drop={drop}
+            />
+          )}
+          {latest?.state !== 'revoked' && (
+            <EnrolmentSteps
+              name={agent.name}
+              expiresAt={issued.expires_at}
+              seen={seen}
+              records={activity.filter(
+                (record) => concerns(record, id) && Date.parse(record.at) >= createdMs(latest),
+              )}
+              nowMs={nowMs}
+              isStale={live.isStale.value}
+            />
+          )}
+        </>
+      )}
+      <ul class="rows">
+        {all?.map((each) => (
+          <li key={each.id} class="row">
+            <span>
+              <StateWords enrolment={each} nowMs={nowMs} />
+              <span class="meta">
+                {' '}
+                {each.binding === 'device' ? 'key bound to its machine' : 'key'} · {each.scopes.join(', ')}
+                {each.keep_existing && ' · keeps earlier credentials'}
+              </span>
+            </span>
+            {isPending(each, nowMs) && (
+              <ActButton
+                label="Revoke…"
+                title="Revoke the prompt?"
+                verb="Revoke the prompt"
+                busy="Revoking…"
+                act={async () => {
+                  await owner.enrollments.revoke(project, each.id)
+                  if (each.id === issued?.enrollment_id) setIssued(undefined)
+                  await list.refresh()
+                }}
+              >
+                <p>The prompt stops working. Whoever uses it later is refused.</p>
+              </ActButton>
+            )}
+          </li>
+        ))}
+      </ul>
+      <Older of={list} noun="enrolments" />
+    </Section>
+  )
+}
+
+/** Records of an earlier prompt must not count for this one. */
+const createdMs = (enrolment: Enrollment | undefined): number =>
+  enrolment === undefined ? Number.POSITIVE_INFINITY : Date.parse(enrolment.created_at)
+
+const isPending = ({ state, expires_at }: Enrollment, nowMs: number): boolean =>
+  state === 'pending' && Date.parse(expires_at) > nowMs
+
+function StateWords({ enrolment, nowMs }: { readonly enrolment: Enrollment; readonly nowMs: number }) {
+  const { state, created_at, claimed_at } = enrolment
+  if (claimed_at !== null)
+    return (
+      <>
+        Claimed <At at={claimed_at} nowMs={nowMs} />
+      </>
+    )
+  const words = state === 'revoked' ? 'Revoked' : isPending(enrolment, nowMs) ? 'Pending' : 'Expired'
+  return (
+    <>
+      {words}, made <At at={created_at} nowMs={nowMs} />
+    </>
+  )
+}

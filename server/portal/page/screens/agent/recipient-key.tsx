@@ -1,0 +1,120 @@
+/** The age key with which peers seal for an agent. */
+import { useEffect, useState } from 'preact/hooks'
+import { type RecipientKey as Key, oneLine } from '../../../../../sdk/browser.ts'
+import { owner } from '../../owner.ts'
+import { ActButton } from '../../parts/dialog.tsx'
+import { Field } from '../../parts/field.tsx'
+import { note } from '../../parts/toast.tsx'
+import { faultsOf } from '../../words/refusals.ts'
+import { exact } from '../../words/time.ts'
+import type { About } from './about.ts'
+import { Section } from './section.tsx'
+
+interface Props extends About {
+  readonly refresh: () => Promise<void>
+}
+
+export function RecipientKey({ project, agent, refresh }: Props) {
+  const name = oneLine(agent.name)
+  const [recipient, setRecipient] = useState('')
+  const { recipient_key: key } = agent
+  const act = async () => {
+    await owner.recipientKeys.set(project, agent.id, recipient.trim())
+    setRecipient('')
+    note('The recipient key is set.')
+    await refresh()
+  }
+  return (
+    <Section id="recipient-key" title="Recipient key">
+      {key === null ? (
+        <p>
+          None. Peers cannot seal for {name}. An agent registers its key by itself when it first needs one.
+        </p>
+      ) : (
+        <Facts of={key} />
+      )}
+      <p class="actions">
+        <ActButton
+          label={key === null ? 'Set…' : 'Replace…'}
+          title={key === null ? `Recipient key of ${name}` : `Replace the recipient key of ${name}?`}
+          verb={key === null ? 'Set the key' : 'Replace the key'}
+          busy="Saving…"
+          isFresh
+          act={act}
+        >
+          {(error) => (
+            <>
+              <p>
+                Peers then seal for the new key. What was sealed before stays readable only with the old one.
+              </p>
+              <Field
+                label="New public key"
+                required
+                maxLength={62}
+                value={recipient}
+                change={setRecipient}
+                hint="Begins with age1. The private key stays on the machine of the agent."
+                fault={faultsOf(error).recipient}
+              />
+              <dl class="facts">
+                {key !== null && (
+                  <>
+                    <dt>Old fingerprint</dt>
+                    <dd>
+                      <code>{key.fingerprint}</code>
+                    </dd>
+                  </>
+                )}
+                <dt>New fingerprint</dt>
+                <dd>
+                  <Fingerprint of={recipient.trim()} />
+                </dd>
+              </dl>
+            </>
+          )}
+        </ActButton>
+      </p>
+    </Section>
+  )
+}
+
+function Facts({ of: { fingerprint, registered_at, registered_by, recipient } }: { readonly of: Key }) {
+  return (
+    <dl class="facts">
+      <dt>Fingerprint</dt>
+      <dd>
+        <code>{fingerprint}</code>
+      </dd>
+      <dt>Public key</dt>
+      <dd>
+        <code>{recipient}</code>
+      </dd>
+      <dt>Set by</dt>
+      <dd>
+        {registered_by === 'owner' ? 'the owner' : 'the agent'}, {exact(registered_at)}
+      </dd>
+    </dl>
+  )
+}
+
+/** Fingerprint of a key that is being typed, as the node will give it. */
+function Fingerprint({ of }: { readonly of: string }) {
+  const [words, setWords] = useState('')
+  useEffect(() => {
+    let isCurrent = true
+    setWords('')
+    if (/^age1[02-9ac-hj-np-z]{58}$/.test(of))
+      void fingerprintOf(of).then((made) => {
+        if (isCurrent) setWords(made)
+      })
+    return () => {
+      isCurrent = false
+    }
+  }, [of])
+  return words === '' ? <span class="meta">appears when the key is complete</span> : <code>{words}</code>
+}
+
+async function fingerprintOf(recipient: string): Promise<string> {
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(recipient))
+  return `SHA256:${btoa(String.fromCharCode(...new Uint8Array(hash))).replace(/=+$/, '')}`
+}
