@@ -98,7 +98,7 @@ inChromium('a conversation', () => {
 
   test('keeps the place of a reader who has scrolled up, and says how many messages are new', async () => {
     const { ada, ben } = bridge
-    const { page, picture } = visitor
+    const { page } = visitor
     const id = await ben.conversationWith(ada.id)
     await open(id, '?at=100')
     const top = () =>
@@ -120,7 +120,6 @@ inChromium('a conversation', () => {
     await ben.send(id, ada.id, 'first new one')
     await ben.send(id, ada.id, 'second new one')
     await page.getByRole('button', { name: '2 new messages ↓' }).waitFor()
-    await picture('pill')
     expect(Math.abs((await page.evaluate<number>(place)) - before)).toBeLessThan(5)
     await page.getByRole('button', { name: '2 new messages ↓' }).click()
     await expect.poll(() => page.getByText('second new one', { exact: true }).isVisible()).toBe(true)
@@ -142,7 +141,7 @@ inChromium('a conversation', () => {
 
   test('links an answer, says that a reply is overdue, and shows a sealed body as sealed', async () => {
     const { ada, ben } = bridge
-    const { page, picture } = visitor
+    const { page } = visitor
     const id = await ada.conversationWith(ben.id)
     const ask = (fields: object) =>
       ada.ok<{ message: { id: string; sequence: number } }>({
@@ -176,13 +175,12 @@ inChromium('a conversation', () => {
       .waitFor()
     await question.getByText('answered in').waitFor()
     expect(await question.getByText(/overdue$/).count()).toBe(0)
-    await picture('thread-facts')
     expect(visitor.faults).toEqual([])
   })
 
   test('folds a long body, and shows addresses with the host that they lead to', async () => {
     const { ada, ben } = bridge
-    const { page, picture } = visitor
+    const { page } = visitor
     const id = await ada.conversationWith(ben.id)
     const lines = Array.from({ length: 4100 }, (_, index) => `line ${index + 1}`)
     await ada.send(id, ben.id, lines.join('\n'))
@@ -207,7 +205,6 @@ inChromium('a conversation', () => {
     expect(await spoofed.getByText('xn--pple-43d.example', { exact: true }).count()).toBe(2)
     expect(await spoofed.getByText('аpple.example', { exact: true }).count()).toBe(2)
     expect(await spoofed.locator('a').count()).toBe(0)
-    await picture('addresses')
     expect(visitor.faults).toEqual([])
   })
 

@@ -8,6 +8,7 @@ export interface Preferences {
   readonly shortcuts: 'on' | 'off'
   /** Whether the page goes on reading when nobody has touched it for an hour, as on a wall display. */
   readonly watching: 'pauses' | 'goes_on'
+  readonly notifications: 'off' | 'on'
 }
 
 type Choices = { readonly [K in keyof Preferences]: readonly [Preferences[K], ...Preferences[K][]] }
@@ -19,6 +20,7 @@ export const choices: Choices = {
   zone: ['local', 'utc'],
   shortcuts: ['on', 'off'],
   watching: ['pauses', 'goes_on'],
+  notifications: ['off', 'on'],
 }
 
 const key = 'bridge-preferences'
@@ -37,6 +39,7 @@ export const preferences = computed<Preferences>(() => {
     zone: of('zone'),
     shortcuts: of('shortcuts'),
     watching: of('watching'),
+    notifications: of('notifications'),
   }
 })
 

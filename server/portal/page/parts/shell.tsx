@@ -3,11 +3,14 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { listenForKeys } from '../keyboard.ts'
 import { type LiveProject, liveProject } from '../live/project.ts'
+import { notifyOf } from '../notifications.ts'
 import { session, signOut } from '../owner.ts'
 import { Visible } from '../text/visible.tsx'
 import { Announcements, announce } from './announce.tsx'
 import { attentionCount } from './heading.tsx'
+import { Shortcuts } from './shortcuts.tsx'
 import { act } from './toast.tsx'
 
 type Section = readonly [path: string, name: string]
@@ -38,7 +41,8 @@ const ofNode = (): readonly Section[] => [
 const isMenuOpen = signal(false)
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
-  const { path } = useLocation()
+  const { path, route } = useLocation()
+  useEffect(() => listenForKeys(route), [])
   const project = /^\/projects\/([^/]+)/.exec(path)?.[1]
   useEffect(() => {
     isMenuOpen.value = false
@@ -86,6 +90,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </main>
       </div>
       <Announcements />
+      <Shortcuts />
     </>
   )
 }
@@ -109,7 +114,13 @@ function Sections({ all, path }: { readonly all: readonly Section[]; readonly pa
 /** Name and state of the project. It keeps the project live while any screen of it is open. */
 function Where({ id }: { readonly id: string }) {
   const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  useEffect(() => {
+    const unwatch = notifyOf(id, live)
+    return () => {
+      unwatch()
+      live.stop()
+    }
+  }, [live])
   useCount(live)
   const project = live.snapshot.value?.project
   return (
@@ -137,5 +148,5 @@ function useCount({ snapshot }: LiveProject): void {
     return () => {
       attentionCount.value = 0
     }
-  }, [count])
+  }, [count, snapshot.value === undefined])
 }

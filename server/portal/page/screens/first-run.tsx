@@ -1,4 +1,4 @@
-/** From nothing to two agents that listen: project, agents, prompts. Each step can be done with Tab and Enter. */
+/** From nothing to two agents that talk: project, agents, prompts, a first message. Each step can be done with Tab and Enter. */
 import { useState } from 'preact/hooks'
 import type { Agent, Project } from '../../../../sdk/browser.ts'
 import { owner } from '../owner.ts'
@@ -10,7 +10,7 @@ import { faultsOf } from '../words/refusals.ts'
 import type { Enrolled } from './first-run/enrolled.ts'
 import { Prompts } from './first-run/prompts.tsx'
 
-const steps = ['Project', 'Agents', 'Prompts'] as const
+const steps = ['You', 'Project', 'Agents', 'Paste', 'Talk'] as const
 
 interface Props {
   /** True if the node has no project yet. */
@@ -24,7 +24,8 @@ export function FirstRun({ isFirst, into }: Props) {
   const [enrolled, setEnrolled] = useState<readonly Enrolled[]>()
   const drop = (agent: string) =>
     setEnrolled((all) => all?.map((each) => (each.agent.id === agent ? withoutPrompt(each) : each)))
-  const at = project === undefined ? 0 : enrolled === undefined ? 1 : 2
+  const [isTalking, setTalking] = useState(false)
+  const at = project === undefined ? 1 : enrolled === undefined ? 2 : isTalking ? 4 : 3
   return (
     <div class="first">
       <ol class="steps" aria-label="Steps">
@@ -40,7 +41,7 @@ export function FirstRun({ isFirst, into }: Props) {
         <NewAgents project={project} isMore={into !== undefined} done={setEnrolled} />
       )}
       {project !== undefined && enrolled !== undefined && (
-        <Prompts project={project} enrolled={enrolled} drop={drop} />
+        <Prompts project={project} enrolled={enrolled} drop={drop} reached={() => setTalking(true)} />
       )}
     </div>
   )

@@ -12,6 +12,7 @@ import { act, note } from '../parts/toast.tsx'
 import { Activity } from './overview/activity.tsx'
 import { Agents } from './overview/agents.tsx'
 import { Attention } from './overview/attention.tsx'
+import { MessageAll } from './overview/message-all.tsx'
 
 export function Overview() {
   const { id = '' } = useRoute().params
@@ -21,7 +22,8 @@ export function Overview() {
   const snapshot = live.snapshot.value
   if (snapshot === undefined)
     return live.error.value === undefined ? null : <Refusal error={live.error.value} />
-  const { project, attention, agents } = snapshot
+  const { project, attention, agents, counts } = snapshot
+  const words = taskWords(counts.tasks)
   return (
     <>
       <div class="head">
@@ -33,16 +35,29 @@ export function Overview() {
       </div>
       <Silence live={live} />
       <Attention project={id} items={attention} refresh={live.refresh} />
-      {agents.length === 0 ? <p>No agent yet.</p> : <Agents live={live} />}
-      <p>
+      {agents.length === 0 ? <p>No agent yet.</p> : <Agents project={id} live={live} />}
+      <p class="actions">
         <a class="button quiet" href={`/?project=${id}`}>
           Add agents
         </a>
+        <a class="button quiet" href={`/projects/${id}/tasks`}>
+          Tasks{words !== '' && `: ${words}`}
+        </a>
       </p>
-      <Activity records={snapshot.activity} nowMs={live.nodeNow.value} />
+      <MessageAll project={id} agents={agents} />
+      <Activity project={id} records={snapshot.activity} nowMs={live.nodeNow.value} />
     </>
   )
 }
+
+const taskWords = ({ open, claimed, cancel_requested }: ProjectSnapshot['counts']['tasks']): string =>
+  [
+    open > 0 && `${open} open`,
+    claimed > 0 && `${claimed} held`,
+    cancel_requested > 0 && `${cancel_requested} stopping`,
+  ]
+    .filter(Boolean)
+    .join(', ')
 
 interface PauseProps {
   readonly project: ProjectSnapshot['project']

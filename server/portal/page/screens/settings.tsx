@@ -7,6 +7,7 @@ import { Refusal } from '../parts/refusal.tsx'
 import { When } from '../parts/when.tsx'
 import { Visible } from '../text/visible.tsx'
 import { Display } from './settings/display.tsx'
+import { Notifications } from './settings/notifications.tsx'
 import { ChangePassword } from './settings/password.tsx'
 import { SignIns } from './settings/sign-ins.tsx'
 
@@ -30,6 +31,7 @@ export function Settings() {
       {session.value && <You session={session.value} />}
       {all && <SignIns all={all} read={read} />}
       <Display />
+      <Notifications />
     </>
   )
 }

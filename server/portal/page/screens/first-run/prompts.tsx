@@ -3,28 +3,72 @@
  *
  * A prompt holds a code that works once. It lives in this screen only and is gone when the screen is left.
  */
-import { useEffect, useMemo } from 'preact/hooks'
+import type { ComponentProps, ComponentType } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Project } from '../../../../../sdk/browser.ts'
 import { liveProject } from '../../live/project.ts'
+import { announce } from '../../parts/announce.tsx'
 import { concerns } from '../../parts/enrolment-steps.tsx'
 import { Heading } from '../../parts/heading.tsx'
 import { Silence } from '../../parts/silence.tsx'
+import { plural } from '../../words/plural.ts'
 import type { Enrolled } from './enrolled.ts'
+import type { Hello as HelloType } from './hello.tsx'
+import { Help } from './help.tsx'
 import { Prompt } from './prompt.tsx'
+
+type HelloProps = ComponentProps<typeof HelloType>
 
 interface Props {
   readonly project: Project
   readonly enrolled: readonly Enrolled[]
   /** Removes the prompt of an agent from the state of the first run. */
   readonly drop: (agent: string) => void
+  /** Called when every agent listens, so that the owner can talk. */
+  readonly reached: () => void
 }
 
-export function Prompts({ project, enrolled, drop }: Props) {
+/** Silence after which the page offers help. */
+const quietMs = 60_000
+
+export function Prompts({ project, enrolled, drop, reached }: Props) {
   const live = useMemo(() => liveProject(project.id), [project.id])
   useEffect(() => live.stop, [live])
   const { agents = [], activity = [] } = live.snapshot.value ?? {}
-  const listening = agents.filter(({ connection }) => connection.listening_now).length
-  const isDone = listening === enrolled.length && !live.isStale.value
+  const nowMs = live.nodeNow.value
+  const listening = agents.filter(({ connection }) => connection.listening_now)
+  const isListening = enrolled.every(({ agent }) => listening.some(({ id }) => id === agent.id))
+  const [hasListened, setListened] = useState(false)
+  const [isAnswered, setAnswered] = useState(false)
+  const [Hello, setHello] = useState<ComponentType<HelloProps>>()
+  // A prompt is gone once its code is used.
+  const profiles = useMemo(
+    () =>
+      new Map(enrolled.map(({ agent, issued }) => [agent.id, /--profile (\S+)/.exec(issued.prompt)?.[1]])),
+    [],
+  )
+  const begun = useRef<number | undefined>(undefined)
+  if (begun.current === undefined && Number.isFinite(nowMs)) begun.current = nowMs
+  const quiet = enrolled
+    .filter(({ agent }) => {
+      if (listening.some(({ id }) => id === agent.id)) return false
+      const last = activity.findLast((record) => concerns(record, agent.id) && record.actor.kind === 'agent')
+      return nowMs - Math.max(begun.current ?? nowMs, Date.parse(last?.at ?? '') || 0) > quietMs
+    })
+    .map(({ agent: { id, name } }) => ({ name, profile: profiles.get(id) }))
+  useEffect(() => {
+    if (listening.length > 0) announce('listening', `${plural(listening.length, 'agent')} listening now.`)
+  }, [listening.length])
+  useEffect(() => {
+    if (!isListening || live.isStale.value) return
+    setListened(true)
+    reached()
+    // Reading a conversation is not part of the first load. Without its file, the project still opens.
+    import('./hello.tsx').then(
+      (all) => setHello(() => all.Hello),
+      () => undefined,
+    )
+  }, [isListening])
   return (
     <>
       <Heading title="Prompts">
@@ -43,26 +87,24 @@ export function Prompts({ project, enrolled, drop }: Props) {
             enrolled={each}
             seen={agents.find(({ id }) => id === each.agent.id)}
             records={activity.filter((record) => concerns(record, each.agent.id))}
-            nowMs={live.nodeNow.value}
+            nowMs={nowMs}
             isStale={live.isStale.value}
             drop={() => drop(each.agent.id)}
           />
         ))}
       </div>
-      <details>
-        <summary>Nothing happens?</summary>
-        <ul class="hints">
-          <li>The agent's sandbox blocks the network. Allow it to reach {location.origin}.</li>
-          <li>Node 22.19 or newer is missing on the machine of the agent.</li>
-          <li>The agent runs on another machine, where {location.origin} is another computer.</li>
-        </ul>
-        <p>
-          <code>agent-bridge doctor</code> on the machine of the agent finds the cause.
-        </p>
-      </details>
+      <Help quiet={quiet} />
+      {Hello !== undefined && hasListened && (
+        <Hello
+          project={project.id}
+          live={live}
+          agents={enrolled.map(({ agent }) => agent)}
+          answered={() => setAnswered(true)}
+        />
+      )}
       <p class="actions">
-        <a class="button" href={`/projects/${project.id}`}>
-          {isDone ? 'They listen: open the project' : 'Open the project'}
+        <a class={isAnswered ? 'button' : 'button quiet'} href={`/projects/${project.id}`}>
+          {isAnswered ? 'That was it: open the project' : 'Open the project'}
         </a>
       </p>
     </>

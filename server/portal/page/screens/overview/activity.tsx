@@ -5,11 +5,12 @@ import { Visible } from '../../text/visible.tsx'
 import { ago, exact } from '../../words/time.ts'
 
 interface Props {
+  readonly project: string
   readonly records: readonly AuditRecord[]
   readonly nowMs: number
 }
 
-export function Activity({ records, nowMs }: Props) {
+export function Activity({ project, records, nowMs }: Props) {
   return (
     <section aria-labelledby="activity">
       <h2 id="activity">Activity</h2>
@@ -28,6 +29,9 @@ export function Activity({ records, nowMs }: Props) {
           </li>
         ))}
       </ol>
+      <p>
+        <a href={`/projects/${project}/audit`}>Older records in the audit</a>
+      </p>
     </section>
   )
 }

@@ -5,7 +5,12 @@ import { Mark } from '../../parts/marks.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
 
-export function Agents({ live }: { readonly live: LiveProject }) {
+interface Props {
+  readonly project: string
+  readonly live: LiveProject
+}
+
+export function Agents({ project, live }: Props) {
   const { agents = [], counts } = live.snapshot.value ?? {}
   const isStale = live.isStale.value
   const enabled = agents.filter(({ state }) => state === 'enabled')
@@ -32,7 +37,13 @@ export function Agents({ live }: { readonly live: LiveProject }) {
         </thead>
         <tbody>
           {enabled.map((agent) => (
-            <Row key={agent.id} agent={agent} nowMs={live.nodeNow.value} isStale={isStale} />
+            <Row
+              key={agent.id}
+              project={project}
+              agent={agent}
+              nowMs={live.nodeNow.value}
+              isStale={isStale}
+            />
           ))}
         </tbody>
       </table>
@@ -44,7 +55,9 @@ export function Agents({ live }: { readonly live: LiveProject }) {
           <ul>
             {disabled.map(({ id, name }) => (
               <li key={id}>
-                <Visible text={name} />
+                <a href={`/projects/${project}/agents/${id}`}>
+                  <Visible text={name} />
+                </a>
               </li>
             ))}
           </ul>
@@ -55,17 +68,21 @@ export function Agents({ live }: { readonly live: LiveProject }) {
 }
 
 interface RowProps {
+  readonly project: string
   readonly agent: SnapshotAgent
   readonly nowMs: number
   readonly isStale: boolean
 }
 
-function Row({ agent: { name, role_name, connection, waiting }, nowMs, isStale }: RowProps) {
+function Row({ project, agent: { id, name, role_name, connection, waiting }, nowMs, isStale }: RowProps) {
   const words = presence(connection, nowMs, isStale)
   return (
     <tr>
       <th scope="row">
-        <Mark name={words.mark} /> <Visible text={name} />
+        <Mark name={words.mark} />{' '}
+        <a href={`/projects/${project}/agents/${id}`}>
+          <Visible text={name} />
+        </a>
         {role_name !== '' && (
           <span class="meta">
             {' '}

@@ -28,16 +28,9 @@ export function Attention({ project, items, refresh }: Props) {
             {item.kind === 'question_to_owner' ? (
               <Question project={project} item={item} refresh={refresh} />
             ) : (
-              <p class="meta">
-                {hints[item.kind]}
-                {item.subject.type === 'conversation' && item.subject.id !== null && (
-                  <>
-                    {' '}
-                    <a href={`/projects/${project}/conversations/${item.subject.id}`}>
-                      Open the conversation
-                    </a>
-                  </>
-                )}
+              <p class="actions">
+                <span class="meta">{hints[item.kind]}</span>
+                <Way project={project} item={item} />
               </p>
             )}
           </li>
@@ -45,6 +38,30 @@ export function Attention({ project, items, refresh }: Props) {
       </ul>
     </section>
   )
+}
+
+/** The one link that leads to what settles the item. */
+function Way({ project, item: { kind, agent, subject } }: Pick<Props, 'project'> & { item: AttentionItem }) {
+  const [noun, words] = ways[kind]
+  const id = noun === 'agents' ? (agent?.id ?? null) : subject.id
+  if (id === null) return null
+  return (
+    <a class="button quiet small" href={`/projects/${project}/${noun}/${id}`}>
+      {words}
+    </a>
+  )
+}
+
+const ways: Readonly<Record<AttentionItem['kind'], readonly [noun: string, words: string]>> = {
+  enrollment_reused: ['agents', 'Enrol again'],
+  session_replacement_refused: ['agents', 'See the agent'],
+  guard_tripped: ['conversations', 'Open the conversation'],
+  agent_overdue: ['agents', 'See the agent'],
+  task_failed: ['tasks', 'See the task'],
+  unread_unheard: ['agents', 'See the agent'],
+  question_to_owner: ['messages', 'Open the question'],
+  question_overdue: ['messages', 'Open the question'],
+  no_credential_left: ['agents', 'Enrol again'],
 }
 
 const urgent: ReadonlySet<AttentionItem['kind']> = new Set([
@@ -57,7 +74,7 @@ const hints: Readonly<Record<AttentionItem['kind'], string>> = {
   session_replacement_refused: 'Stop one of the two programs that run as this agent.',
   guard_tripped: 'Write to one of the agents to let them go on.',
   agent_overdue: 'Look at the terminal of the agent.',
-  task_failed: 'bridge admin task show prints the reason.',
+  task_failed: 'The task has the reason.',
   unread_unheard: 'Start the agent, or look at its terminal.',
   question_to_owner: '',
   question_overdue: 'The other agent has not answered in the time that it was given.',

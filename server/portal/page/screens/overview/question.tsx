@@ -33,7 +33,8 @@ export function Question({ project, item, refresh }: Props) {
     note('Answered.')
     await refresh()
   })
-  if (message === undefined) return <a href={`/projects/${project}/conversations`}>Open the conversations</a>
+  if (message === undefined)
+    return <a href={`/projects/${project}/messages/${item.subject.id}`}>Open the question</a>
   return (
     <>
       <Body text={message.body} from={message.sender.name} encoding={message.encoding} />

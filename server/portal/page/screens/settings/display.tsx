@@ -1,7 +1,9 @@
 /** How this browser shows the page. */
 import { choices, type Preferences, prefer, preferences } from '../../preferences.ts'
 
-type Labels = { readonly [K in keyof Preferences]: Readonly<Record<Preferences[K], string>> }
+type Shown = Omit<Preferences, 'notifications'>
+
+type Labels = { readonly [K in keyof Shown]: Readonly<Record<Preferences[K], string>> }
 
 const labels: Labels = {
   theme: { system: 'As the system', light: 'Light', dark: 'Dark' },
@@ -31,13 +33,13 @@ export function Display() {
   )
 }
 
-interface Props<K extends keyof Preferences> {
+interface Props<K extends keyof Shown> {
   readonly name: K
   readonly legend: string
   readonly hint?: string
 }
 
-function Choice<K extends keyof Preferences>({ name, legend, hint }: Props<K>) {
+function Choice<K extends keyof Shown>({ name, legend, hint }: Props<K>) {
   return (
     <fieldset>
       <legend>{legend}</legend>
