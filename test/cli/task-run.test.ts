@@ -51,7 +51,7 @@ const run = (exec: string, more: readonly string[] = [], { profile = 'eve', ...o
     ...options,
   })
 
-/** Runs a command, and acts as soon as its output shows that it began. */
+/** Runs a command, and acts as soon as it has printed `begun`. */
 async function runAnd(
   exec: string,
   more: readonly string[],
@@ -65,7 +65,7 @@ async function runAnd(
     begun = true
     void act(interruption)
   }
-  return run(`echo begun; ${exec}`, more, { interruption, onError, profile })
+  return run(exec, more, { interruption, onError, profile })
 }
 
 test('a command gets title and instructions, and its output and exit code become result and evidence', async () => {
@@ -118,7 +118,7 @@ test('a failing command never completes its task, but fails or releases it', asy
 test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and the stop is confirmed once it has ended', async () => {
   const polite = await given()
   const gone = join(desk.folder, 'gone')
-  const ended = await runAnd(`trap 'echo bye > ${gone}; exit 0' TERM; sleep 60 & wait`, [], () =>
+  const ended = await runAnd(`trap 'echo bye > ${gone}; exit 0' TERM; echo begun; sleep 60 & wait`, [], () =>
     act(bridge.ada, polite.id, 'cancel'),
   )
   expect(ended.code).toBe(0)
@@ -127,7 +127,7 @@ test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and
   expect((await getTask(bridge.ada, polite.id)).cancellation?.stop_confirmed_at).not.toBeNull()
 
   const stubborn = await given()
-  const killed = await runAnd(`trap '' TERM; while :; do sleep 1; done`, ['--grace', '1'], () =>
+  const killed = await runAnd(`trap '' TERM; echo begun; while :; do sleep 1; done`, ['--grace', '1'], () =>
     act(bridge.ada, stubborn.id, 'cancel'),
   )
   expect(killed.code).toBe(0)
@@ -136,7 +136,7 @@ test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and
 
 test('Ctrl-C stops the command and releases the task', async () => {
   const { id } = await given()
-  const ended = await runAnd('sleep 60', [], (interruption) => interruption.abort())
+  const ended = await runAnd('echo begun; sleep 60', [], (interruption) => interruption.abort())
   expect(ended.code).toBe(130)
   expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', claim: null, attempts: 1 })
   await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
@@ -148,7 +148,7 @@ test('a lost claim stops the command immediately, without a report', async () =>
   const { id } = await createTask(bridge.ada, fay, { claim_ttl_seconds: 30 })
   const file = join(desk.folder, 'pid')
   const ended = await runAnd(
-    `echo $$ > '${file}'; sleep 60; echo a result`,
+    `echo $$ > '${file}'; echo begun; sleep 60; echo a result`,
     [],
     () => bridge.owner.takeover(bridge.project.id, fay.id),
     'fay',
@@ -168,7 +168,7 @@ test.skipIf(process.env.BRIDGE_LEASES === undefined)(
   'an expired claim stops the command at its next renewal (BRIDGE_LEASES=1)',
   async () => {
     const { id } = await given()
-    const ended = await runAnd('sleep 60; echo a result', [], () => bridge.clock.advance(31))
+    const ended = await runAnd('echo begun; sleep 60; echo a result', [], () => bridge.clock.advance(31))
     expect(ended.code).toBe(11)
     expect(await getTask(bridge.ada, id)).toMatchObject({ state: 'open', outcome: null })
     await bridge.ada.ok({ target: `/api/v1/tasks/${id}/cancel`, body: {} })
