@@ -55,11 +55,14 @@ async function reportOf(argv: readonly string[], context: CliContext): Promise<E
     await root.parseAsync([...argv], { from: 'user' })
     return { exit: 'done' }
   } catch (error) {
-    if (context.signal.aborted) return interruptedReport(context, error)
+    if (context.signal.aborted && !isFailedEnd(error)) return interruptedReport(context, error)
     if (error instanceof UsageError) return usageReport(error, () => program(context))
     return failureReport(error, context)
   }
 }
+
+/** A node that fails while it stops says so, although the user interrupted it. */
+const isFailedEnd = (error: unknown): boolean => error instanceof CommandError && error.exit === 'unexpected'
 
 /**
  * After Ctrl-C the user may think that nothing is sent, so the message names the outbox entry that will still

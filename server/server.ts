@@ -212,7 +212,14 @@ async function running({
     for (const stopTimer of stopTimers) stopTimer()
     renewal?.stop()
     context.streams.stop()
-    rmSync(addressPath(config.data), { force: true })
+    try {
+      rmSync(addressPath(config.data), { force: true })
+    } finally {
+      // Otherwise the process would live on without a server.
+      await closeAll()
+    }
+  }
+  const closeAll = async () => {
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
     clearTimeout(cut)

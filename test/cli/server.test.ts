@@ -4,7 +4,7 @@
  */
 
 import { once } from 'node:events'
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -94,6 +94,18 @@ test('init makes a private data folder and prints one link, which a second init 
   const { url, started } = await start()
   expect(await setUp(stdout.trim(), url)).toMatchObject({ code: 0 })
   await stop(started)
+})
+
+test('a node that cannot stop cleanly says why, although it was interrupted', async () => {
+  await init()
+  const { started } = await start()
+  await rm(join(data, 'server.json'))
+  await mkdir(join(data, 'server.json'))
+  const { code, stderr } = await stop(started)
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    /"message":"the node did not stop cleanly: [^"]+","hint":"what it acknowledged is stored/,
+  )
 })
 
 test.runIf(process.platform === 'linux')('a folder that cannot be created is reported', async () => {

@@ -62,6 +62,12 @@ function onRenewal(reload: () => void): () => void {
 async function ending(running: RunningServer, signal: AbortSignal): Promise<number> {
   const aborted = signal.aborted ? Promise.resolve() : once(signal, 'abort').then(() => undefined)
   const code = await Promise.race([running.finished, aborted])
-  await running.stop()
+  await running.stop().catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandError('unexpected', `the node did not stop cleanly: ${why}`, {
+      hint: 'what it acknowledged is stored; the next start checks the data',
+      cause,
+    })
+  })
   return code ?? running.finished
 }
