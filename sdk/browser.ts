@@ -30,7 +30,7 @@ export type { Enrollment, EnrollmentInput, EnrollmentIssued } from './contract/o
 export type { Environment } from './contract/owner/environments.ts'
 export type { OwnerInboxMessage } from './contract/owner/messages.ts'
 export type { PairingResult } from './contract/owner/pairings.ts'
-export type { Project, ProjectPolicy } from './contract/owner/projects.ts'
+export type { Project, ProjectPolicy, ProjectState } from './contract/owner/projects.ts'
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection } from './contract/presence.ts'

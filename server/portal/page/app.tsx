@@ -18,6 +18,9 @@ import { WrongOrigin } from './screens/wrong-origin.tsx'
 const Agent = lazily(() => import('./screens/agent.tsx').then((all) => all.Agent))
 const Agents = lazily(() => import('./screens/agents.tsx').then((all) => all.Agents))
 const Conversations = lazily(() => import('./screens/conversations.tsx').then((all) => all.Conversations))
+const ProjectSettings = lazily(() =>
+  import('./screens/project-settings.tsx').then((all) => all.ProjectSettings),
+)
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
 const MessageAddress = lazily(() => import('./screens/message.tsx').then((all) => all.MessageAddress))
 const Tasks = lazily(() => import('./screens/tasks.tsx').then((all) => all.Tasks))
@@ -63,6 +66,7 @@ function Screens() {
         <Route path="/projects/:id/agents" component={Agents} />
         <Route path="/projects/:id/agents/:agent" component={Agent} />
         <Route path="/projects/:id/pairs" component={Pairs} />
+        <Route path="/projects/:id/settings" component={ProjectSettings} />
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
         <Route path="/settings" component={Settings} />

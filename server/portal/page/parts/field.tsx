@@ -10,13 +10,24 @@ interface Props {
   readonly hasFocus?: boolean
   readonly minLength?: number
   readonly maxLength?: number
+  /** True if it takes digits only. The browser refuses to send others. */
+  readonly isNumber?: boolean
   readonly value: string
   readonly hint?: string | undefined
   readonly fault?: string | undefined
   readonly change: (value: string) => void
 }
 
-export function Field({ label, hint, fault, change, type = 'text', hasFocus = false, ...input }: Props) {
+export function Field({
+  label,
+  hint,
+  fault,
+  change,
+  type = 'text',
+  hasFocus = false,
+  isNumber = false,
+  ...input
+}: Props) {
   const id = useId()
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => {
@@ -24,6 +35,7 @@ export function Field({ label, hint, fault, change, type = 'text', hasFocus = fa
   }, [])
   const all = {
     ...input,
+    ...(isNumber && { inputMode: 'numeric' as const, pattern: '[0-9]*', title: 'A whole number' }),
     ref: field,
     id,
     'aria-describedby': `${id}-hint`,

@@ -130,7 +130,7 @@ function Page({ project, agent, live, refresh, error }: Props) {
           </a>
         ))}
         <a href={`/projects/${project}/conversations?agent=${id}`}>Its conversations</a>
-        <a href={`/projects/${project}/tasks?assignee=${id}`}>Its tasks</a>
+        <a href={`/projects/${project}/tasks?agent=${id}`}>Its tasks</a>
         <a href={`/projects/${project}/audit?actor=${id}`}>Its audit</a>
       </nav>
       <Presence {...about} seen={seen} session={session} />

@@ -31,6 +31,9 @@ export function Overview() {
           <bdi>{project.name}</bdi>
         </Heading>
         {state.value !== 'active' && <span class="tag">{state.value}</span>}
+        <a class="button quiet" href={`/projects/${id}/settings`}>
+          Project settings
+        </a>
         <PauseButton project={project} refresh={live.refresh} />
       </div>
       <Silence live={live} />

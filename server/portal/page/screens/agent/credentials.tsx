@@ -6,12 +6,12 @@ import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { Section } from '../../parts/section.tsx'
+import { When } from '../../parts/when.tsx'
 import { exact } from '../../words/time.ts'
 import { isLive } from '../agents/binding.ts'
 import type { About } from './about.ts'
-import { At } from './at.tsx'
 import { LegacyCredential } from './legacy-credential.tsx'
-import { Section } from './section.tsx'
 
 interface Props extends About {
   readonly credentials: Pages<Credential>
@@ -33,7 +33,7 @@ export function Credentials({ project, agent, live, credentials }: Props) {
       <ul class="rows">
         {working.map((each) => (
           <li key={each.id} class="row">
-            <Facts credential={each} nowMs={nowMs} />
+            <Facts of={each} />
             <ActButton
               label="Revoke…"
               about={`Revoke the credential ${each.fingerprint}`}
@@ -59,7 +59,7 @@ export function Credentials({ project, agent, live, credentials }: Props) {
           <ul class="rows">
             {ended.map((each) => (
               <li key={each.id}>
-                <Facts credential={each} nowMs={nowMs} />
+                <Facts of={each} />
               </li>
             ))}
           </ul>
@@ -93,8 +93,8 @@ export function Credentials({ project, agent, live, credentials }: Props) {
   )
 }
 
-function Facts({ credential, nowMs }: { readonly credential: Credential; readonly nowMs: number }) {
-  const { binding, fingerprint, scopes, created_at, last_used_at, expires_at, revoked_at } = credential
+function Facts({ of }: { readonly of: Credential }) {
+  const { binding, fingerprint, scopes, created_at, last_used_at, expires_at, revoked_at } = of
   return (
     <div class="lines">
       <span>
@@ -106,7 +106,7 @@ function Facts({ credential, nowMs }: { readonly credential: Credential; readonl
           'never used'
         ) : (
           <>
-            used <At at={last_used_at} nowMs={nowMs} />
+            used <When at={last_used_at} />
           </>
         )}
         {revoked_at !== null && ` · revoked ${exact(revoked_at)}`}

@@ -8,12 +8,12 @@ import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.ts
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Older, usePages } from '../../parts/page-of.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { Section } from '../../parts/section.tsx'
+import { When } from '../../parts/when.tsx'
 import { olderOf } from '../../parts/whole.ts'
 import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
-import { At } from './at.tsx'
 import { NewPrompt } from './new-prompt.tsx'
-import { Section } from './section.tsx'
 
 interface Props extends About {
   readonly seen: SnapshotAgent | undefined
@@ -133,13 +133,13 @@ function StateWords({ enrolment, nowMs }: { readonly enrolment: Enrollment; read
   if (claimed_at !== null)
     return (
       <>
-        Claimed <At at={claimed_at} nowMs={nowMs} />
+        Claimed <When at={claimed_at} />
       </>
     )
   const words = state === 'revoked' ? 'Revoked' : isPending(enrolment, nowMs) ? 'Pending' : 'Expired'
   return (
     <>
-      {words}, made <At at={created_at} nowMs={nowMs} />
+      {words}, made <When at={created_at} />
     </>
   )
 }

@@ -9,6 +9,7 @@ import { type AgentInstructionPreview, BridgeError, limits } from '../../../../.
 import { owner } from '../../owner.ts'
 import { MarkedDifference } from '../../parts/marked-difference.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { Section } from '../../parts/section.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { bytesOf, TextArea } from '../../parts/text-area.tsx'
 import { note } from '../../parts/toast.tsx'
@@ -16,7 +17,6 @@ import { useOne } from '../../parts/whole.ts'
 import { Visible } from '../../text/visible.tsx'
 import { exact } from '../../words/time.ts'
 import type { About } from './about.ts'
-import { Section } from './section.tsx'
 
 export function Instructions({ project, agent, live }: About) {
   const { id, name } = agent

@@ -1,11 +1,11 @@
 /** The agents with which one agent may talk. */
 import { owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
+import { Section } from '../../parts/section.tsx'
 import { useWhole } from '../../parts/whole.ts'
 import { usePairings } from '../pairs/pairings.ts'
 import { Partners } from '../pairs.tsx'
 import type { About } from './about.ts'
-import { Section } from './section.tsx'
 
 export function PairsOfAgent({ project, agent, live }: About) {
   const pairings = usePairings(project, live)

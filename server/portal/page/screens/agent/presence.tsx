@@ -1,12 +1,12 @@
 /** Presence of an agent: the five words, its session, and what it did in the last 24 hours. */
 import { connectionLabels as labels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
+import { Section } from '../../parts/section.tsx'
+import { When } from '../../parts/when.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
 import { exact } from '../../words/time.ts'
 import type { About } from './about.ts'
-import { At } from './at.tsx'
-import { Section } from './section.tsx'
 import type { SessionFacts } from './session.ts'
 import { Strip } from './strip.tsx'
 
@@ -37,7 +37,7 @@ export function Presence({ project, agent, live, seen, session }: Props) {
         <dd>{seen === undefined ? 'unknown' : `${seen.waiting} in its inbox`}</dd>
         <dt>Session</dt>
         <dd>
-          <SessionWords session={session} nowMs={live.nodeNow.value} />
+          <SessionWords session={session} />
         </dd>
       </dl>
       <Strip project={project} agent={agent} live={live} />
@@ -45,21 +45,17 @@ export function Presence({ project, agent, live, seen, session }: Props) {
   )
 }
 
-interface SessionProps {
-  readonly session: SessionFacts | null | undefined
-  readonly nowMs: number
-}
-
-export function SessionWords({ session, nowMs }: SessionProps) {
+/** Generation, client and time of a session. */
+export function SessionWords({ session }: Pick<Props, 'session'>) {
   if (session === undefined) return <>reading…</>
   if (session === null) return <>none yet</>
   const { generation, client, since, until } = session
   return (
     <>
-      {generation} of <Visible text={client} />, began <At at={since} nowMs={nowMs} />
+      {generation} of <Visible text={client} />, began <When at={since} />
       {until !== undefined && (
         <>
-          , ended <At at={until} nowMs={nowMs} />
+          , ended <When at={until} />
         </>
       )}
     </>

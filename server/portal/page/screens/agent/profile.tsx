@@ -4,6 +4,7 @@ import { type Agent, type Environment, limits } from '../../../../../sdk/browser
 import { owner } from '../../owner.ts'
 import { Field } from '../../parts/field.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { Section } from '../../parts/section.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { bytesOf, TextArea } from '../../parts/text-area.tsx'
 import { note } from '../../parts/toast.tsx'
@@ -15,7 +16,6 @@ import {
   environmentOf,
 } from '../agents/environment-choice.tsx'
 import type { About } from './about.ts'
-import { Section } from './section.tsx'
 
 type Texts = Pick<Agent, 'name' | 'role_name' | 'description' | 'prompt_template'>
 

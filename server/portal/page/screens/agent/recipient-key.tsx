@@ -4,11 +4,11 @@ import { type RecipientKey as Key, oneLine } from '../../../../../sdk/browser.ts
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
+import { Section } from '../../parts/section.tsx'
 import { note } from '../../parts/toast.tsx'
 import { faultsOf } from '../../words/refusals.ts'
 import { exact } from '../../words/time.ts'
 import type { About } from './about.ts'
-import { Section } from './section.tsx'
 
 interface Props extends About {
   readonly refresh: () => Promise<void>

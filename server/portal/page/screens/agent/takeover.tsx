@@ -5,11 +5,11 @@ import { owner } from '../../owner.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
+import { Section } from '../../parts/section.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
 import { SessionWords } from './presence.tsx'
-import { Section } from './section.tsx'
 import type { SessionFacts } from './session.ts'
 
 const command = 'agent-bridge session start --takeover-grant-stdin'
@@ -24,7 +24,7 @@ interface Props extends About {
   readonly session: SessionFacts | null | undefined
 }
 
-export function Takeover({ project, agent, live, session }: Props) {
+export function Takeover({ project, agent, session }: Props) {
   const name = oneLine(agent.name)
   const [issued, setIssued] = useState<Issued>()
   const [reason, setReason] = useState('')
@@ -40,7 +40,7 @@ export function Takeover({ project, agent, live, session }: Props) {
   return (
     <Section id="takeover" title="Takeover">
       <p>
-        Session: <SessionWords session={session} nowMs={live.nodeNow.value} />.
+        Session: <SessionWords session={session} />.
       </p>
       <p class="meta">
         If the session is stuck, or another machine has to go on, end it here. Only who has the grant can then
