@@ -41,4 +41,29 @@ inChromium('seven tabs', () => {
     await expect.poll(() => waits.size).toBe(2)
     expect(visitor.faults).toEqual([])
   })
+
+  test('of seven projects wait with three requests, and each is current', async () => {
+    const projects = await Promise.all(
+      Array.from({ length: 7 }, (_, index) => bridge.owner.createProject(`project ${index}`)),
+    )
+    const open = new Set<unknown>()
+    let most = 0
+    const tabs = await Promise.all(projects.map(() => visitor.page.context().newPage()))
+    for (const [index, tab] of tabs.entries()) {
+      tab.on('request', (request) => {
+        if (request.url().includes('/events')) most = Math.max(most, open.add(request).size)
+      })
+      for (const event of ['requestfinished', 'requestfailed'] as const)
+        tab.on(event as 'requestfinished', (request) => open.delete(request))
+      await tab.goto(`${bridge.url}/projects/${projects[index]?.id}`)
+      await tab.getByRole('heading', { level: 1, name: `project ${index}` }).waitFor()
+    }
+    for (const [index, tab] of tabs.entries()) {
+      await bridge.owner.createAgent(projects[index]?.id ?? '', 'eva')
+      await tab.getByText('eva', { exact: true }).first().waitFor()
+    }
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(3)
+    expect(visitor.faults).toEqual([])
+  })
 })

@@ -2,7 +2,8 @@
  * Live data of a project: one visible tab of this browser reads it for all tabs.
  *
  * A browser opens six connections to the node. If each tab waited for events, the seventh could load nothing.
- * So the tab that holds the lock reads, and the others receive its answers through a channel.
+ * So the tab that holds the lock reads, and the others receive its answers through a channel. `waits.ts` limits the
+ * waits of different projects.
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
@@ -10,6 +11,7 @@ import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
 import { hearSnapshot } from './node-clock.ts'
+import { withWait } from './waits.ts'
 
 interface Reading {
   readonly snapshot: ProjectSnapshot
@@ -36,6 +38,8 @@ export interface LiveProject {
 export const silentMs = 8000
 const pauseMs = 300
 const retryMs = 1000
+/** A project beyond those that the browser waits for is read this often. */
+const withoutWaitMs = 5000
 
 const open = new Map<string, { readonly live: LiveProject; users: number }>()
 
@@ -74,11 +78,21 @@ function begin(id: string): LiveProject {
       if (!stopping.signal.aborted) error.value = failure
     }
   }
-  const follow = async (signal: AbortSignal) => {
+  const share = (snapshot: ProjectSnapshot) => {
+    take(snapshot)
+    channel.postMessage(snapshot)
+  }
+  const watch = async (signal: AbortSignal) => {
     for await (const snapshot of owner.projects.watch(id, { signal })) {
-      take(snapshot)
-      channel.postMessage(snapshot)
-      await pause(pauseMs)
+      share(snapshot)
+      await pause(pauseMs, signal)
+    }
+  }
+  const follow = async (signal: AbortSignal) => {
+    while (!signal.aborted) {
+      if (await withWait(() => watch(signal))) continue
+      share(await owner.projects.snapshot(id, { signal }))
+      await pause(withoutWaitMs, signal)
     }
   }
   // The watch itself goes on when a node is silent that has answered before.
@@ -87,7 +101,7 @@ function begin(id: string): LiveProject {
       await navigator.locks.request(`bridge-live-${id}`, { signal }, () => follow(signal))
     } catch (failure) {
       if (signal.aborted || !isOutcomeUnknown(failure)) throw failure
-      await pause(retryMs)
+      await pause(retryMs, signal)
     }
   }
   whileAttended(stopping.signal, persist).catch((failure: unknown) => {
@@ -110,4 +124,15 @@ function begin(id: string): LiveProject {
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+/** Ends early if the signal aborts. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
+    if (signal.aborted) end()
+  })
