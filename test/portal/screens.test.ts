@@ -1,0 +1,74 @@
+/**
+ * Every screen on the same data: its policy is kept, anybody can use it, nothing leaves it sideways, and it looks
+ * as it did.
+ *
+ * `BRIDGE_LOOKS=all` checks each screen in three widths and both themes, otherwise in one width of each theme.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Chromium, inChromium, startChromium } from './chromium.ts'
+import { accessFaults } from './looks/axe.ts'
+import { sideways } from './looks/overflow.ts'
+import { differenceOf, hasPictures, takePicture } from './looks/pictures.ts'
+import { screens } from './looks/screens.ts'
+import { type SteadyPage, steadyPage, steadyTexts } from './looks/steady-page.ts'
+import { type PortalWorld, startPortalWorld } from './world.ts'
+
+const looks =
+  process.env.BRIDGE_LOOKS === 'all'
+    ? [360, 820, 1440].flatMap((width) => (['light', 'dark'] as const).map((theme) => ({ width, theme })))
+    : ([
+        { width: 360, theme: 'dark' },
+        { width: 1440, theme: 'light' },
+      ] as const)
+
+inChromium('the screen', () => {
+  let world: PortalWorld
+  let chromium: Chromium
+  let visitor: SteadyPage
+
+  beforeAll(async () => {
+    ;[world, chromium] = await Promise.all([startPortalWorld(), startChromium()])
+    visitor = await steadyPage(chromium, world, { reducedMotion: 'reduce' })
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await world.close()
+  })
+
+  const wear = async ({ width, theme }: (typeof looks)[number]) => {
+    await visitor.page.emulateMedia({ colorScheme: theme })
+    await visitor.page.setViewportSize({ width, height: 900 })
+  }
+
+  test('has a fault of accessibility if it is made to have one', async () => {
+    const { page } = visitor
+    await page.evaluate(`document.querySelector('h1').append(document.createElement('img'))`)
+    expect(await accessFaults(page)).toEqual([expect.stringMatching(/^image-alt: /)])
+    await page.evaluate(`document.querySelector('h1 img').style.width = '4000px'`)
+    expect((await sideways(page)).length).toBeGreaterThan(0)
+  })
+
+  describe.each(screens)('$name', ({ name, path }) => {
+    beforeAll(() => visitor.open(path(world)))
+
+    test('keeps its policy and asks nobody else', () => expect(visitor.faults).toEqual([]))
+
+    test.each(looks)('can be used by everybody at $width pixels, $theme', async (look) => {
+      await wear(look)
+      expect(await accessFaults(visitor.page)).toEqual([])
+      expect(await sideways(visitor.page)).toEqual([])
+    })
+
+    test.each([640, 320])('has everything within %i pixels, as an enlarged page has', async (width) => {
+      await wear({ width, theme: 'light' })
+      expect(await sideways(visitor.page)).toEqual([])
+    })
+
+    test.skipIf(!hasPictures).each(looks)('looks as before at $width pixels, $theme', async (look) => {
+      await steadyTexts(visitor.page, world)
+      await wear(look)
+      const taken = await takePicture(visitor.page, look.width)
+      expect(differenceOf(`${name}-${look.width}-${look.theme}`, taken)).toBe(undefined)
+    })
+  })
+})
