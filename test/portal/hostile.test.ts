@@ -2,61 +2,32 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { hostileBodies, hostileLines, invisible } from './hostile/corpus.ts'
+import { type Filled, fill } from './hostile/fill.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
-/** Texts that would run, load or hide something if the page treated them as more than text. */
-const hostile: readonly string[] = [
-  '<script>alert(1)</script>',
-  '<img src=x onerror=alert(1)>',
-  '<svg onload=alert(1)>',
-  '"><iframe src="https://evil.example/">',
-  "<a href='javascript:alert(1)'>x</a>",
-  'javascript:alert(1)',
-  '<style>body{display:none}</style>',
-  '<base href="https://evil.example/">',
-  '<meta http-equiv=refresh content="0;url=https://evil.example/">',
-  '<form action="https://evil.example/"><input name=password autofocus></form>',
-  '![x](https://evil.example/x.png)',
-  '[x](javascript:alert(1))',
-  '{{constructor.constructor("alert(1)")()}}',
-  '$' + '{alert(1)}',
-  '</p></figure></li></ol><h1>spoofed</h1>',
-  '--><!--',
-  '&lt;script&gt;alert(1)&lt;/script&gt;',
-  'https://evil.example/?q=secret',
-  '● acknowledged 1 Jan 2026',
-  '```\n<b>code</b>\n```',
-]
-
-/** Texts with invisible characters, and the names that the page shows for them. */
-const invisible: readonly (readonly [text: string, name: string])[] = [
-  ['left\u202eright', '<U+202E>'],
-  ['zero\u200bwidth', '<U+200B>'],
-  ['tag\u{e0041}hidden', '<U+E0041>'],
-  ['escape\u001b[2J', '<U+001B>'],
-]
+/** Runs in the page: elements that no screen has, with their beginning. */
+const strangers = `[...document.querySelectorAll('*')].filter((each) =>
+  each.matches('img, iframe, object, embed, video, audio, base, style, template, math, marquee, form[action], [srcdoc], figure[style], figure [style]') ||
+  each.matches('script:not([src^="/assets/"]), link:not([href^="/assets/"]), meta[http-equiv]') ||
+  each.matches('figure a, figure input, figure form, svg a, svg animate') ||
+  [...each.attributes].some(({ name, value }) => name.startsWith('on') || /^\\s*(javascript|data|vbscript):/i.test(value)) ||
+  (each.localName === 'a' && each.origin !== location.origin)
+).map((each) => each.outerHTML.slice(0, 120))`
 
 inChromium('hostile text', () => {
   let bridge: TestBridge
   let chromium: Chromium
   let visitor: Visitor
-  let conversation: string
+  let filled: Filled
+  let still: () => Promise<void>
 
   beforeAll(async () => {
     ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
-    const { ada, ben, owner, project } = bridge
-    conversation = await ada.conversationWith(ben.id)
-    for (const text of [...hostile, ...invisible.map(([each]) => each)])
-      await ada.send(conversation, ben.id, text)
-    await ada.send(conversation, ben.id, 'w'.repeat(60_000))
-    const own = await ben.conversationWith(ben.id)
-    for (const body of hostile.slice(0, 4))
-      await ben.ok({
-        target: '/api/v1/messages',
-        body: { conversation_id: own, recipient_agent_id: ben.id, type: 'question', body },
-      })
-    await owner.createAgent(project.id, '<img src=x onerror=alert(1)>')
+    filled = await fill(bridge)
     visitor = await chromium.visitor(bridge.url)
+    still = stillness(visitor.page)
     await signIn(visitor.page, bridge.url)
   })
   afterAll(async () => {
@@ -64,34 +35,76 @@ inChromium('hostile text', () => {
     await bridge.close()
   })
 
-  const foreign = () =>
-    visitor.page.locator('img, iframe, script:not([src^="/assets/"]), base, style, figure a, figure input')
+  const open = async (path: string) => {
+    await visitor.page.goto(`${bridge.url}${path}`)
+    await still()
+  }
+  const inert = async () => {
+    expect(await visitor.page.evaluate(strangers)).toEqual([])
+    expect(await visitor.page.getByRole('heading', { name: 'spoofed', exact: true }).count()).toBe(0)
+    expect(await visitor.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    expect(visitor.faults).toEqual([])
+  }
+
+  test('has 60 forms', () => expect(hostileLines.length + hostileBodies.length).toBe(60))
 
   test('is shown whole and inert in a conversation', async () => {
-    const { page, picture, faults } = visitor
-    await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations/${conversation}`)
-    await page.locator('figure').nth(hostile.length).waitFor()
-    const shown = await page.evaluate<string[]>(
-      `[...document.querySelectorAll('figure')].map((each) => each.textContent)`,
+    const { page, picture } = visitor
+    await open(`/projects/${filled.project}/conversations/${filled.conversation}`)
+    const texts = [...hostileLines, ...hostileBodies.slice(0, 2)].map((text) =>
+      text.replaceAll('```', '').trim(),
     )
-    for (const [index, text] of hostile.entries())
-      expect(shown[index]).toContain(text.replaceAll('```', '').trim())
-    for (const [index, [, name]] of invisible.entries()) expect(shown[hostile.length + index]).toContain(name)
-    expect(await foreign().count()).toBe(0)
-    expect(await page.getByRole('heading', { name: 'spoofed' }).count()).toBe(0)
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    const wanted = [...texts, ...invisible.map(([, name]) => name)]
+    const shown = new Set<string>()
+    // A long conversation draws only what is near, so the test reads it upwards.
+    const missing = async () => {
+      for (const each of await page.evaluate<string[]>(
+        `[...document.querySelectorAll('figure')].map((each) => each.textContent)`,
+      ))
+        shown.add(each)
+      await page.evaluate('scrollBy(0, -innerHeight)')
+      return wanted.filter((text) => ![...shown].some((each) => each.includes(text)))
+    }
+    await expect.poll(missing).toEqual([])
+    await inert()
     await picture('hostile')
-    expect(faults).toEqual([])
   })
 
   test('is inert in the attention list, the agents and the activity', async () => {
-    const { page, picture, faults } = visitor
-    await page.goto(`${bridge.url}/projects/${bridge.project.id}`)
+    const { page, picture } = visitor
+    await open(`/projects/${filled.project}`)
     await page.locator('figure').nth(3).waitFor()
-    await page.getByRole('rowheader', { name: '<img src=x onerror=alert(1)>' }).waitFor()
-    expect(await foreign().count()).toBe(0)
+    await page
+      .getByRole('rowheader', { name: hostileLines[0] ?? '' })
+      .first()
+      .waitFor()
+    await inert()
     await picture('hostile-overview')
-    expect(faults).toEqual([])
+  })
+
+  const sections = ['agents', 'pairs', 'conversations', 'tasks', 'tasks?view=table', 'transfers', 'audit']
+  test.each(sections)('is inert in the list of %s', async (section) => {
+    await open(`/projects/${filled.project}/${section}`)
+    await inert()
+  })
+
+  test.each(['/', '/audit', '/people', '/node', '/settings'])('is inert at %s', async (path) => {
+    await open(path)
+    await inert()
+  })
+
+  test('is inert on the screens of one agent, conversation, task or transfer', async () => {
+    for (const path of filled.details) {
+      await open(path)
+      await inert()
+    }
+  })
+
+  test('of a lone surrogate is refused by the node', async () => {
+    const { ada, ben } = bridge
+    const fields = { conversation_id: filled.conversation, recipient_agent_id: ben.id, type: 'note' }
+    const body = JSON.stringify({ ...fields, body: '?' }).replace('?', '\\ud800')
+    expect((await ada.call({ target: '/api/v1/messages', body })).status).toBe(422)
   })
 
   test('cannot become HTML, because the browser throws on every write of HTML text', async () => {
