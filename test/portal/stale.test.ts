@@ -85,4 +85,51 @@ inChromium('a silent node', () => {
       .toBe(0)
     expect(requests.length).toBeGreaterThan(0)
   })
+
+  test('gets no request from a page that was hidden for 15 seconds, and shows what it missed after', async () => {
+    const { page } = visitor
+    const become = (state: string) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+         void document.dispatchEvent(new Event('visibilitychange'))`,
+      )
+    await become('hidden')
+    await page.clock.runFor(15_100)
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(request.url()))
+    await owner.createAgent(project.id, 'cleo')
+    await page.clock.runFor(60_000)
+    expect(requests).toEqual([])
+    expect(await page.getByRole('rowheader', { name: 'cleo' }).count()).toBe(0)
+    await become('visible')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return page.getByRole('rowheader', { name: 'cleo' }).count()
+      })
+      .toBe(1)
+  })
+
+  test('that was killed and started again is shown without a reload, with what happened between', async () => {
+    const { page } = visitor
+    await page.evaluate('void (window.isSame = true)')
+    await server.kill('SIGKILL')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(2000)
+        return silence().isVisible()
+      })
+      .toBe(true)
+    expect(await page.getByRole('rowheader', { name: 'ada' }).count()).toBe(1)
+    await server.start()
+    await owner.createAgent(project.id, 'dan')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return page.getByRole('rowheader', { name: 'dan' }).count()
+      })
+      .toBe(1)
+    expect(await silence().isVisible()).toBe(false)
+    expect(await page.evaluate('window.isSame')).toBe(true)
+  })
 })

@@ -1,0 +1,95 @@
+/** Two people at the page: an administrator sees the assigned project only, and each sees what the other does. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { ownerName } from '../support/owner.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
+import { signIn } from './sign-in.ts'
+
+inChromium('an administrator', () => {
+  let bridge: TestBridge
+  let chromium: Chromium
+  let mira: Visitor
+  let still: () => Promise<void>
+  let other: string
+
+  beforeAll(async () => {
+    ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
+    const { owner, project, url } = bridge
+    other = (await owner.createProject('not for mira')).id
+    const target = '/api/admin/administrators'
+    const { administrator, link } = await owner.ok<{ administrator: { id: string }; link: string }>({
+      ...{ target, body: { name: 'mira' } },
+    })
+    const body = { project_id: project.id, assigned: true }
+    await owner.ok({ target: `${target}/${administrator.id}/assign`, body })
+    mira = await chromium.visitor(url)
+    still = stillness(mira.page)
+    await mira.page.goto(link)
+    await mira.page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await still()
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await bridge.close()
+  })
+
+  const open = async (path: string) => {
+    await mira.page.goto(`${bridge.url}${path}`)
+    await still()
+  }
+
+  test('sees the assigned project and no section of the node', async () => {
+    const { page } = mira
+    await open('/')
+    await page.getByRole('link', { name: 'demo' }).first().waitFor()
+    expect(await page.getByText('not for mira').count()).toBe(0)
+    for (const name of ['Node', 'People', 'Audit of the node'])
+      expect(await page.getByRole('link', { name, exact: true }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'New project' }).count()).toBe(0)
+    expect(mira.faults).toEqual([])
+  })
+
+  test.each(['/node', '/people', '/audit'])('is refused at %s in words', async (path) => {
+    await open(path)
+    await mira.page
+      .getByText(/[Oo]nly the owner/)
+      .first()
+      .waitFor()
+  })
+
+  test('does not learn whether another project exists', async () => {
+    await open(`/projects/${other}`)
+    await mira.page.getByText('It does not exist, or it is not yours.').first().waitFor()
+    expect(await mira.page.getByText('not for mira').count()).toBe(0)
+  })
+
+  test('and the owner see what the other does, without a reload', async () => {
+    const owner = await chromium.visitor(bridge.url)
+    const path = `/projects/${bridge.project.id}`
+    await signIn(owner.page, bridge.url, path)
+    await open(path)
+    await mira.page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await owner.page.getByRole('button', { name: 'Activate', exact: true }).click()
+    await mira.page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
+    expect(owner.faults).toEqual([])
+    await owner.close()
+  })
+
+  test('or anybody else with a wrong password waits, and the page says how long', async () => {
+    const { page, faults, close } = await chromium.visitor(bridge.url)
+    await page.goto(`${bridge.url}/sign-in`)
+    await page.getByLabel('Name').fill(ownerName)
+    const words = page.getByText(/^Too many tries\. Try again in \d+ s/)
+    for (let tries = 0; tries < 12 && !(await words.isVisible()); tries += 1) {
+      await page.getByLabel('Password', { exact: true }).fill(`not the password ${tries}`)
+      const answered = page.waitForResponse((reply) => reply.url().endsWith('/api/admin/session'))
+      await page.keyboard.press('Enter')
+      await answered
+      await page.getByRole('alert').waitFor()
+    }
+    await words.waitFor()
+    expect(faults).toEqual([])
+    await close()
+  })
+})
