@@ -38,6 +38,8 @@ export interface Surroundings {
    * own has its own connections.
    */
   readonly fetch?: () => Promise<Fetch>
+  /** Whether texts show whole ids, for a surface other than a terminal. */
+  readonly wholeIds?: true
   /** Rewrites our own hints first, for a surface other than a shell. */
   readonly spell?: (text: string) => string
   /** How the program was called, if not as `bridge`. */
@@ -116,7 +118,7 @@ export function createContext(surroundings: Surroundings): CliContext {
   let agent: Promise<Agent> | undefined
   const context: CliContext = {
     io,
-    output: createOutput({ io, settings, typed, ids }),
+    output: createOutput({ io, settings, typed, ids, wholeIds: surroundings.wholeIds }),
     ids,
     program,
     typed,

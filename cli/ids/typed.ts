@@ -21,7 +21,7 @@ interface Accepted {
 
 const agents: Accepted = { kinds: ['agent'], orName: true }
 
-const accepted: Readonly<Record<string, Accepted>> = {
+const accepted = {
   message_id: { kinds: ['message'] },
   task_id: { kinds: ['task'] },
   transfer_id: { kinds: ['transfer'] },
@@ -38,7 +38,13 @@ const accepted: Readonly<Record<string, Accepted>> = {
   environment: { kinds: ['environment'], orName: true },
   administrator: { kinds: ['administrator'], orName: true },
   conversation: { kinds: ['conversation', 'agent'], orName: true },
-}
+} as const satisfies Readonly<Record<string, Accepted>>
+
+/** Name of an argument that takes an id. */
+export type IdArgument = keyof typeof accepted
+
+const acceptedBy = (name: string): Accepted | undefined =>
+  Object.hasOwn(accepted, name) ? accepted[name as IdArgument] : undefined
 
 /** Commands for which `last` is the last message of somebody else. */
 const received: ReadonlySet<string> = new Set(['ack', 'reply', 'admin ack', 'admin reply'])
@@ -47,12 +53,12 @@ const received: ReadonlySet<string> = new Set(['ack', 'reply', 'admin ack', 'adm
 export function resolveIds(command: Command, seen: SeenIds): void {
   const resolver = { seen, ofOthers: received.has(wordsOf(command).join(' ')) }
   for (const [at, argument] of command.registeredArguments.entries()) {
-    const takes = accepted[nameOf(argument)]
+    const takes = acceptedBy(nameOf(argument))
     if (takes === undefined) continue
     command.processedArgs[at] = resolved(resolver, command.processedArgs[at], takes)
   }
   for (const option of command.options) {
-    const takes = accepted[valueName(option)]
+    const takes = acceptedBy(valueName(option))
     if (takes === undefined) continue
     const name = option.attributeName()
     const value: unknown = command.getOptionValue(name)
@@ -62,7 +68,14 @@ export function resolveIds(command: Command, seen: SeenIds): void {
 
 /** Replaces `last` or the end of an id of this kind, for a command whose first argument names the kind. */
 export const idOfKind = (seen: SeenIds, text: string, kind: Kind): string =>
-  idFor({ seen, ofOthers: false }, text, accepted[kind] ?? { kinds: [kind] })
+  idFor({ seen, ofOthers: false }, text, acceptedBy(kind) ?? { kinds: [kind] })
+
+/** Replaces `last` or the end of an id in a value that is no argument of a command line. */
+export const idOfArgument = (
+  seen: SeenIds,
+  text: string,
+  { name, ofOthers = false }: { readonly name: IdArgument; readonly ofOthers?: boolean },
+): string => idFor({ seen, ofOthers }, text, accepted[name])
 
 const nameOf = (argument: Argument): string => argument.name()
 const valueName = ({ flags }: Option): string => /<([a-z_]+)(?:\.\.\.)?>/.exec(flags)?.[1] ?? ''

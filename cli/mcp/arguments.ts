@@ -4,16 +4,28 @@
  * The check never relies on the client, because a harness may drop parts of a schema. Codex drops bounds.
  */
 import { similarWords } from '../../sdk/contract/spelling.ts'
+import { id } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
+import type { SeenIds } from '../ids/seen.ts'
+import { type IdArgument, idOfArgument } from '../ids/typed.ts'
 import type { Params } from './json-rpc.ts'
 
 export type Property = { readonly description?: string } & (
-  | { readonly type: 'string'; readonly enum?: readonly string[]; readonly isId?: true }
+  | { readonly type: 'string'; readonly enum?: readonly string[]; readonly idOf?: IdOf }
   | { readonly type: 'string'; readonly oneOf: readonly string[] }
   | { readonly type: 'integer'; readonly from: number; readonly to: number }
   | { readonly type: 'boolean' }
-  | { readonly type: 'array'; readonly most: number; readonly isId?: true }
+  | { readonly type: 'array'; readonly most: number; readonly idOf?: IdOf }
 )
+
+/** Whose id a value is. `last` is the last object that the profile printed, as in commands. */
+export interface IdOf {
+  readonly name: IdArgument
+  /** Whether a name is accepted too. */
+  readonly orName?: true
+  /** Whether `last` leaves out the messages of this profile. */
+  readonly ofOthers?: true
+}
 
 export type Properties = Readonly<Record<string, Property>>
 
@@ -45,14 +57,22 @@ const shownOf = (property: Property): object => ({
   ...(property.description !== undefined && { description: property.description }),
 })
 
-/** Checks the arguments of a call. @throws CommandError `usage` for the first fault */
-export function checked(properties: Properties, required: readonly string[], given: Params): Params {
+/**
+ * Checks the arguments of a call, and completes ids from those that the profile has printed.
+ *
+ * @throws CommandError for the first fault
+ */
+export function checked(
+  properties: Properties,
+  required: readonly string[],
+  { given, seen }: { readonly given: Params; readonly seen: SeenIds },
+): Params {
   const values: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (property === undefined) throw unknown(name, Object.keys(properties))
     // Some models write null for an argument that they leave out.
-    if (value !== null) values[name] = checkedValue(name, property, value)
+    if (value !== null) values[name] = checkedValue({ name, seen }, property, value)
   }
   const missing = required.find((name) => !Object.hasOwn(values, name))
   if (missing !== undefined) throw wrong(missing, 'is missing')
@@ -69,7 +89,13 @@ function unknown(name: string, names: readonly string[]): CommandError {
   return wrong(name.slice(0, 64), 'is not an argument of this tool', hint)
 }
 
-function checkedValue(name: string, property: Property, value: unknown): unknown {
+interface Place {
+  readonly name: string
+  readonly seen: SeenIds
+}
+
+function checkedValue(place: Place, property: Property, value: unknown): unknown {
+  const { name } = place
   switch (property.type) {
     case 'boolean':
       if (typeof value === 'boolean') return value
@@ -80,33 +106,41 @@ function checkedValue(name: string, property: Property, value: unknown): unknown
       throw wrong(name, `must be a whole number from ${from} to ${to}`)
     }
     case 'array': {
-      const { most, isId } = property
+      const { most, idOf } = property
       if (Array.isArray(value) && value.length >= 1 && value.length <= most)
-        return value.map((item) => checkedText(name, item, isId))
+        return value.map((item) => checkedText(place, item, idOf))
       throw wrong(name, `must be a list of 1 to ${most} strings`)
     }
     case 'string':
-      return checkedWord(name, property, value)
+      return checkedWord(place, property, value)
   }
 }
 
-function checkedWord(name: string, property: Property & { readonly type: 'string' }, value: unknown): string {
-  const text = checkedText(name, value, 'isId' in property && property.isId)
+function checkedWord(place: Place, property: Property & { readonly type: 'string' }, value: unknown): string {
+  const text = checkedText(place, value, 'idOf' in property ? property.idOf : undefined)
   const words = 'oneOf' in property ? property.oneOf : 'enum' in property ? property.enum : undefined
   if (words === undefined || words.includes(text)) return text
-  throw wrong(name, `must be one of ${words.join(', ')}`)
+  throw wrong(place.name, `must be one of ${words.join(', ')}`)
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-/** A text without half of a surrogate pair, which the node would refuse. An id is returned in lower case. */
-function checkedText(name: string, value: unknown, isId = false): string {
+/** A text without half of a surrogate pair, which the node would refuse. An id is completed, in lower case. */
+function checkedText({ name, seen }: Place, value: unknown, idOf: IdOf | undefined): string {
   if (typeof value !== 'string' || value === '') throw wrong(name, 'must be a text that is not empty')
   if (!value.isWellFormed()) throw wrong(name, 'must be valid Unicode')
-  if (!isId) return value
-  const lower = value.toLowerCase()
-  if (uuid.test(lower)) return lower
-  throw wrong(name, 'must be an id (a UUID)', 'copy it from the result of another tool')
+  if (idOf === undefined) return value
+  return idOfArgument(seen, idOf.orName === true ? value : idIn(name, value), idOf)
+}
+
+function idIn(name: string, value: string): string {
+  try {
+    return id(value)
+  } catch {
+    throw wrong(
+      name,
+      'must be an id (a UUID), at least 6 characters of its end, or "last"',
+      'copy it from the result of another tool',
+    )
+  }
 }
 
 /** Drops the values that are undefined. */

@@ -90,9 +90,10 @@ function contextOf(
     homeDirectory: home,
     interruption,
     fetch: () => parent.fetch(),
+    wholeIds: true,
     spell: asTool,
   })
-  const takes = { words: '', options: [], arguments: tool.names }
+  const takes = { words: 'mcp', options: [], arguments: tool.names }
   context.configure({ profile: settings.profile }, { onlyPrints: false, takes })
   return context
 }

@@ -43,7 +43,8 @@ export function tool<const P extends Properties, Required extends keyof P & stri
       annotations: { ...hints, openWorldHint: true },
     } as Tool['definition'],
     names: Object.keys(properties),
-    run: (context, given) => run(context, checked(properties, required, given) as Values<P, Required>),
+    run: (context, given) =>
+      run(context, checked(properties, required, { given, seen: context.ids }) as Values<P, Required>),
   }
 }
 

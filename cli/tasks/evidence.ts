@@ -6,8 +6,10 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { Evidence } from '../../sdk/index.ts'
-import { invalid } from '../command.ts'
+import { id, invalid } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
+import type { SeenIds } from '../ids/seen.ts'
+import { idOfKind } from '../ids/typed.ts'
 
 /** Kinds of the contract, repeated here because only commands that run load the SDK. */
 export const kinds = ['text', 'url', 'commit', 'file', 'command', 'message', 'transfer'] as const
@@ -25,17 +27,25 @@ export function evidenceOption(
 ): readonly GivenEvidence[] {
   const [, word = '', value = ''] = /^([a-z]+):([\s\S]+)$/.exec(text) ?? []
   const kind = kinds.find((known) => known === word)
-  if (kind !== undefined) return [...before, { kind, value }]
+  if (kind !== undefined) return [...before, { kind, value: isObject(kind) ? id(value) : value }]
   throw invalid(`It must be KIND:VALUE, the kind one of ${kinds.join(', ')}.`)
 }
 
-/** Builds the evidence items and hashes the named files. @throws CommandError when a file cannot be read */
+/** Kinds whose value is an id, `last`, or the end of an id. */
+const isObject = (kind: Kind): kind is 'message' | 'transfer' => kind === 'message' || kind === 'transfer'
+
+/**
+ * Builds the evidence items: hashes the named files, and completes the ids.
+ *
+ * @throws CommandError when a file cannot be read, or for the end of an id that is unknown or ambiguous
+ */
 export async function gatherEvidence(
   given: readonly GivenEvidence[],
-  exitCode?: number | undefined,
+  { exitCode, seen }: { readonly exitCode?: number | undefined; readonly seen: SeenIds },
 ): Promise<Evidence[]> {
   const items: Evidence[] = []
-  for (const { kind, value } of given) {
+  for (const { kind, value: typed } of given) {
+    const value = isObject(kind) ? idOfKind(seen, typed, kind) : typed
     const code = kind === 'command' && exitCode !== undefined ? { exit_code: exitCode } : {}
     const sha256 = kind === 'file' ? { sha256: await hashFile(value) } : {}
     items.push({ kind, value, ...code, ...sha256 })

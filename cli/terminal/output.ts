@@ -44,16 +44,20 @@ export interface OutputParts {
   readonly ids: SeenIds
   /** Rewrites commands so that they can be pasted. */
   readonly typed?: (text: string) => string
+  /** Whether texts show whole ids. The record gets them in both cases. */
+  readonly wholeIds?: true | undefined
 }
 
-export function createOutput({ io, settings, ids, typed = (text) => text }: OutputParts): Output {
+export function createOutput({ io, settings, ids, typed = (text) => text, wholeIds }: OutputParts): Output {
+  const shorten = (text: string, of?: readonly FoundId[]) =>
+    wholeIds === true ? text : ids.shorten(text, of)
   const found = (wire: unknown): FoundId[] => idsIn(wire, ids.me)
   const forPeople = (wire: unknown, text: string) =>
-    neutralize(ids.shorten(text, typeof wire === 'string' ? undefined : found(wire)))
+    neutralize(shorten(text, typeof wire === 'string' ? undefined : found(wire)))
   const printed = (wire: unknown, text: string) =>
     settings.json ? `${plainJson(wire)}\n` : `${forPeople(wire, text)}\n`
   const print = (wire: unknown, text: string) => io.out(printed(wire, text), () => ids.add(found(wire)))
-  const note = (text: string) => io.err(`${neutralize(settings.json ? text : ids.shorten(text))}\n`)
+  const note = (text: string) => io.err(`${neutralize(settings.json ? text : shorten(text))}\n`)
   let usedStandardError = false
   return {
     get usedStandardError() {
@@ -79,7 +83,7 @@ export function createOutput({ io, settings, ids, typed = (text) => text }: Outp
     },
     table: (wire, header, rows, empty) => {
       const of = found(wire)
-      const cells = settings.json ? rows : rows.map((row) => row.map((cell) => ids.shorten(cell, of)))
+      const cells = settings.json ? rows : rows.map((row) => row.map((cell) => shorten(cell, of)))
       if (settings.json || rows.length > 0) print(wire, tableText(header, cells))
       else io.err(`${typed(empty)}\n`)
     },

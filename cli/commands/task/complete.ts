@@ -42,7 +42,7 @@ export async function taskComplete(
     })
   }
   const result = await messageBody(context.io, text, 'result')
-  const evidence = await gatherEvidence(given, exitCode)
+  const evidence = await gatherEvidence(given, { exitCode, seen: context.ids })
   const { bridge, paths } = await context.agent()
   const held = await findClaim(paths.claims, taskId)
   const call = { idempotencyKey: key, signal: context.signal }

@@ -20,9 +20,9 @@ const text = { type: 'string' } as const
 
 const properties = {
   action: { type: 'string', enum: ['list', 'show', 'send', 'receive', 'decline', 'cancel'] },
-  id: { type: 'string', isId: true },
+  id: { type: 'string', idOf: { name: 'transfer_id' } },
   path: { type: 'string', description: 'send: the file; receive: file or folder' },
-  to: text,
+  to: { type: 'string', idOf: { name: 'agent', orName: true } },
   name: text,
   overwrite: { type: 'boolean' },
   reason: text,

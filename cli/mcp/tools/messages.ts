@@ -17,7 +17,9 @@ import { given } from '../arguments.ts'
 import { fitting } from '../result.ts'
 import { line, tool } from '../tool.ts'
 
-const id = { type: 'string', isId: true } as const
+const id = { type: 'string', idOf: { name: 'message_id' } } as const
+const received = { name: 'message_id', ofOthers: true } as const
+const agent = { type: 'string', idOf: { name: 'agent', orName: true } } as const
 const text = { type: 'string' } as const
 const types = ['question', 'answer', 'note', 'result', 'status'] as const
 
@@ -81,7 +83,7 @@ const nothingWords = (after: string | undefined, waiting: number): string =>
 export const send = tool({
   name: 'send',
   description: 'Send a message to a peer (name or id) or to "owner".',
-  properties: { to: text, ...sending },
+  properties: { to: agent, ...sending },
   required: ['to', 'text'],
   run: (context, { to, ...values }) => sendMessage(context, to, undefined, optionsOf(values, 'note')),
 })
@@ -90,7 +92,7 @@ export const reply = tool({
   name: 'reply',
   description: 'Answer a message in its conversation.',
   properties: {
-    message_id: id,
+    message_id: { type: 'string', idOf: received },
     ...sending,
     type: { type: 'string', oneOf: types },
     ack: { type: 'boolean', description: 'acknowledge it too' },
@@ -116,7 +118,7 @@ async function acknowledgeAnswered(context: CliContext, original: string): Promi
 export const ack = tool({
   name: 'ack',
   description: 'Acknowledge messages that you handled or recorded.',
-  properties: { message_ids: { type: 'array', most: 100, isId: true } },
+  properties: { message_ids: { type: 'array', most: 100, idOf: received } },
   required: ['message_ids'],
   effect: 'repeats',
   run: (context, { message_ids: ids }) => acknowledge(context, ids),
@@ -126,7 +128,7 @@ export const history = tool({
   name: 'history',
   description: 'Latest messages with a peer or "owner", or one whole message with its delivery.',
   properties: {
-    peer: text,
+    peer: agent,
     after: { type: 'integer', from: 0, to: Number.MAX_SAFE_INTEGER, description: 'message number' },
     limit: { type: 'integer', from: 1, to: 50 },
     message_id: id,

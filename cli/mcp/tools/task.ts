@@ -26,11 +26,11 @@ const text = { type: 'string' } as const
 
 const properties = {
   action: { type: 'string', enum: names },
-  id: { type: 'string', isId: true },
+  id: { type: 'string', idOf: { name: 'task_id' } },
   role: { type: 'string', enum: ['assignee', 'creator'] },
   state: { type: 'string', oneOf: taskStates },
   limit: { type: 'integer', from: 1, to: 100 },
-  peer: text,
+  peer: { type: 'string', idOf: { name: 'agent', orName: true } },
   title: text,
   text: { type: 'string', description: 'instructions, result, reason, note' },
   due: text,
