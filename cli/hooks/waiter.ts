@@ -6,8 +6,8 @@
  *   ends at once.
  * - Mail during a turn is left to the hooks of the turn: the waiter only writes `mail.json` for them.
  * - It prints no message, keeps no journal, and acknowledges nothing.
- * - It ends by a signal, with the harness process, and when another process takes over the profile. It also
- *   ends after 23 hours, at the owner's idle limit, and at a failure that only a person can repair. It
+ * - It ends by a signal, with the harness process, with the last terminal of a daemon, and when another process
+ *   takes over the profile. It also ends after 23 hours, at the owner's idle limit, and at a failure that only a person can repair. It
  *   survives all other failures.
  */
 import { setTimeout as timer } from 'node:timers/promises'
@@ -17,7 +17,7 @@ import type { HookContext } from './context.ts'
 import { isLasting } from './failure.ts'
 import { removeFile, replaceObject, touch, touchedAt } from './files.ts'
 import { type HarnessProcess, isAlive } from './harness-process.ts'
-import { hold, readHolder } from './holder.ts'
+import { hold, letGo, readHolder } from './holder.ts'
 import { hourMs, wakesPerHour } from './ledger.ts'
 import { tell } from './ledger-file.ts'
 import { openHookAgent } from './node.ts'
@@ -34,6 +34,8 @@ export interface WaiterOptions {
   /** Whether the waiter ends after a wake, because the harness starts another one. */
   readonly endsWithWake: boolean
   readonly log: (outcome: string, failure?: unknown) => void
+  /** Whether the user has left the session, though its harness process lives. */
+  readonly isLeft?: () => boolean
   /** Milliseconds between two looks at the harness process. */
   readonly checkMs?: number
   /** Milliseconds before the first look, if the session has just started. */
@@ -122,6 +124,10 @@ class Waiter {
     const holder = readHolder(this.#session.places)
     const isHolder = holder?.process.pid === this.#options.harness.pid
     const isOver = this.#context.clock() >= this.#until
+    if (isHolder && this.#options.isLeft?.() === true) {
+      letGo(this.#session.places, holder.session)
+      this.#closed.abort()
+    }
     if (!isHolder || isOver || !isAlive(this.#options.harness)) this.#closed.abort()
   }
 

@@ -1,6 +1,8 @@
 /** Connects the server to standard input and output, until the client closes standard input. */
 import { version } from '../../sdk/version.ts'
 import type { CliContext } from '../context.ts'
+import { processOf } from '../hooks/harness-process.ts'
+import { terminalsOf } from '../hooks/terminals.ts'
 import { callTool } from './call.ts'
 import { linesOf } from './lines.ts'
 import { McpServer } from './server.ts'
@@ -26,6 +28,11 @@ export async function serve(context: CliContext, folder: string): Promise<void> 
     },
     send: (message) => output.write(`${JSON.stringify(message)}\n`),
   })
+  let isLeft = false
+  const stopLooking = onceLeft(() => {
+    isLeft = true
+    context.io.closeInput()
+  })
   try {
     for await (const line of linesOf(context.io.input())) {
       server.receive(line)
@@ -34,10 +41,23 @@ export async function serve(context: CliContext, folder: string): Promise<void> 
     }
   } catch (error) {
     // SIGTERM and control-C destroy standard input.
-    if (!context.signal.aborted) throw error
+    if (!context.signal.aborted && !isLeft) throw error
   } finally {
+    stopLooking()
     await server.close()
   }
+}
+
+const checkMs = 5000
+
+/** Calls the function when the last terminal of the daemon that started this process is gone. Returns an end. */
+function onceLeft(leave: () => void): () => void {
+  const terminals = terminalsOf(processOf(process.ppid), process.cwd())
+  if (terminals === undefined) return () => {}
+  const timer = setInterval(() => {
+    if (terminals.areGone()) leave()
+  }, checkMs)
+  return () => clearInterval(timer)
 }
 
 /** Output that the client has not read yet. */

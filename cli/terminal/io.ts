@@ -43,6 +43,8 @@ export interface Io {
   columns(): number
   /** Standard input as it arrives. */
   input(): AsyncIterable<Buffer | string>
+  /** Ends {@link input} before its end. */
+  closeInput(): void
   /** All of standard input as text. @throws CommandError when it is longer than `maxBytes` or not UTF-8. */
   readAll(maxBytes?: number): Promise<string>
   /** The first line of standard input, without its line end. A terminal shows `prompt` and echoes nothing. */
@@ -121,6 +123,7 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
     rows: () => stdout.rows ?? 24,
     columns: () => stdout.columns ?? 80,
     input: () => streams.stdin,
+    closeInput: () => void streams.stdin.destroy(),
     readAll: (maxBytes = defaultMaxBytes) => readText(streams.stdin, maxBytes),
     readSecret: (prompt) =>
       streams.stdin.isTTY === true
