@@ -4,6 +4,7 @@
  *
  * It describes the state of the inbox at a time, so a late or repeated notice does no harm. Contract §12.
  */
+import { asTyped, calledAs } from '../terminal/as-typed.ts'
 import { ago } from '../terminal/words.ts'
 import type { Unread, UnreadMessage } from './unread.ts'
 
@@ -22,12 +23,27 @@ export const plainName = (name: string): string =>
     .slice(0, 40)
     .replace(/-+$/, '') || 'unnamed'
 
+/** How the session calls this program. */
+export interface Reader {
+  readonly program?: string
+  readonly profile?: string
+}
+
+const commandMost = 150
+
+/** Names a command that reads the mail of this profile: the environment of the session may name another one. */
+function closingFor({ program, profile: name }: Reader): string {
+  const profile = name === 'default' ? undefined : name
+  const text = asTyped(closing, { profile, program: calledAs(program) })
+  return text.length - closing.length > commandMost ? asTyped(closing, { profile }) : text
+}
+
 /** Notice of at most 500 characters. */
-export function notice(unread: Unread): string {
+export function notice(unread: Unread, reader: Reader = {}): string {
   const texts = sendersOf(unread.messages).map(
     (sender) => `${sender.label} ${sender.count}${detailOf(sender, unread.at)}`,
   )
-  const end = `. As of ${timeOf(unread.at)}.\n${closing}`
+  const end = `. As of ${timeOf(unread.at)}.\n${closingFor(reader)}`
   const start = `${opening} ${countText(unread)}: `
   return start + cut(texts, ', ', noticeMost - start.length - end.length) + end
 }
@@ -38,7 +54,7 @@ export interface Duties {
 }
 
 /** Digest of at most 1,500 characters for the start of a session, or undefined if nothing is pending. */
-export function digest(unread: Unread, { tasks }: Duties): string | undefined {
+export function digest(unread: Unread, { tasks }: Duties, reader: Reader = {}): string | undefined {
   if (unread.total === 0 && tasks === 0) return undefined
   const owed = unread.messages.filter(({ replyBy }) => replyBy !== null).length
   const duties = [
@@ -46,7 +62,7 @@ export function digest(unread: Unread, { tasks }: Duties): string | undefined {
     ...(owed === 0 ? [] : [`You owe ${counted(owed, 'reply', 'replies')}.`]),
     `As of ${timeOf(unread.at)}.`,
   ]
-  const end = `${duties.join(' ')}\n${closing}`
+  const end = `${duties.join(' ')}\n${closingFor(reader)}`
   if (unread.total === 0) return `${opening} ${end}`
   const now = new Date(unread.at)
   const texts = sendersOf(unread.messages).map(

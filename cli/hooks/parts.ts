@@ -1,5 +1,6 @@
 /** Parts that the hooks of all moments use. */
 import type { HookContext } from './context.ts'
+import type { Reader } from './notice.ts'
 import type { HookSession } from './session.ts'
 
 export type HookExit = 0 | 2
@@ -14,3 +15,8 @@ export interface HookParts {
   /** Adds the text to the model's context, in the form that the harness expects. */
   readonly say: (text: string) => void
 }
+
+export const readerOf = ({ context, session }: HookParts): Reader => ({
+  program: context.program,
+  profile: session.profile,
+})

@@ -6,6 +6,8 @@
  * {@link allowed}, and words of plain characters. Everything else is left to the harness's own rules.
  */
 
+import { calledAs } from '../terminal/as-typed.ts'
+
 /** Only `ack` changes a state: that of the messages that it names. */
 const allowed = ['inbox', 'ack', 'status', 'history', 'peers', 'whoami', 'guide']
 
@@ -21,6 +23,8 @@ const plainWords = /^[A-Za-z0-9._/-]+(?: [A-Za-z0-9._-]+)*$/
 export interface PermissionOptions {
   /** Path of the program that runs. */
   readonly program: string
+  /** Profile of the session, if it has one. */
+  readonly profile: string | undefined
   /** Resolves links. @throws if the path does not exist. */
   readonly realPath: (path: string) => string
 }
@@ -41,7 +45,7 @@ function isAllowed(command: string, options: PermissionOptions): boolean {
   if (!plainWords.test(command)) return false
   const [program = '', name = '', ...words] = command.split(' ')
   // Another profile is another identity, whose mail the session was not told of.
-  const isOwn = !words.some((word) => word.startsWith('--profile'))
+  const isOwn = words.every((word, at) => !word.startsWith('--profile') || isOwnProfile(words, at, options))
   // Another process of the profile may have printed messages that the session has not seen.
   const isNamed = !words.includes('--all')
   return (
@@ -52,10 +56,15 @@ function isAllowed(command: string, options: PermissionOptions): boolean {
   )
 }
 
+const isOwnProfile = (words: readonly string[], at: number, { profile }: PermissionOptions): boolean =>
+  words[at] === '--profile' && profile !== undefined && words[at + 1] === profile
+
 function isThisProgram(path: string, { program, realPath }: PermissionOptions): boolean {
   if (!path.startsWith('/')) return false
+  // The client package installs a launcher beside its first file.
+  const launcher = calledAs(program)
   try {
-    return realPath(path) === realPath(program)
+    return path === launcher || realPath(path) === realPath(program)
   } catch {
     return false
   }

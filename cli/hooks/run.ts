@@ -46,8 +46,8 @@ export async function runHook(context: HookContext, words: readonly string[]): P
     if (moment === undefined) return 0
     const input = parseInput(harness, text)
     if (!concernsUs(context, harness, input)) return 0
-    if (moment === 'permission') return answerPermission(context, input)
     const session = openSession(context, harness, event, input, profile)
+    if (moment === 'permission') return answerPermission(context, input, session?.profile)
     if (session === undefined) return 0
     if (!isProfileName(session.profile))
       throw new HookFailure('invalid_profile', 'the profile name is not valid')
@@ -82,8 +82,12 @@ async function act(moment: Exclude<Moment, 'permission'>, parts: HookParts): Pro
 const concernsUs = ({ environment }: HookContext, harness: HarnessName, { isSubagent }: HookInput): boolean =>
   !isSubagent && (harness !== 'claude' || Boolean(environment.CLAUDE_CODE_ENTRYPOINT))
 
-function answerPermission({ program, out }: HookContext, { fields }: HookInput): HookExit {
-  const options = { program, realPath: realpathSync }
+function answerPermission(
+  { program, out }: HookContext,
+  { fields }: HookInput,
+  profile: string | undefined,
+): HookExit {
+  const options = { program, profile, realPath: realpathSync }
   if (readsOwnMail(fields.tool_name, fields.tool_input, options)) out(`${JSON.stringify(permissionOutput)}\n`)
   return 0
 }

@@ -5,13 +5,14 @@
 import { readObject, touch, touchedAt } from './files.ts'
 import { tell } from './ledger-file.ts'
 import { notice } from './notice.ts'
-import type { HookParts } from './parts.ts'
+import { type HookParts, readerOf } from './parts.ts'
 import { parseUnread } from './unread.ts'
 import { runningWaiter } from './waiter-record.ts'
 
 const pauseMs = 10_000
 
-export async function tellBetweenTools({ context, session, say, note }: HookParts): Promise<void> {
+export async function tellBetweenTools(parts: HookParts): Promise<void> {
+  const { context, session, say, note } = parts
   const { places, name } = session
   const now = context.clock()
   // The waiter leaves the mail to the hooks while a turn runs.
@@ -24,7 +25,7 @@ export async function tellBetweenTools({ context, session, say, note }: HookPart
   // The file of a waiter that was killed may name messages that are acknowledged meanwhile.
   if (runningWaiter(places) === undefined) return
   touch(places.looked(name), now)
-  const print = () => say(notice(unread))
+  const print = () => say(notice(unread, readerOf(parts)))
   const { outcome } = await tell(places, name, { unread, nowMs: now.getTime(), when: 'due', print })
   if (outcome === 'told') note('noticed')
 }

@@ -7,7 +7,7 @@ import { type Holder, hold } from './holder.ts'
 import { tell } from './ledger-file.ts'
 import { openHookAgent } from './node.ts'
 import { digest, heldElsewhere, notice } from './notice.ts'
-import type { HookParts } from './parts.ts'
+import { type HookParts, readerOf } from './parts.ts'
 import { bindSession } from './session.ts'
 import { tidy } from './tidy.ts'
 import { readUnread, type Unread } from './unread.ts'
@@ -28,7 +28,7 @@ export async function tellAtStart(parts: HookParts): Promise<void> {
   exportProfile(parts)
   const { bridge } = await openHookAgent(context, profile)
   const [unread, tasks] = await Promise.all([read(parts, bridge), claimedTasks(parts, bridge)])
-  const text = digest(unread, { tasks })
+  const text = digest(unread, { tasks }, readerOf(parts))
   if (text !== undefined) await tellSession(parts, unread, 'always', text)
 }
 
@@ -52,7 +52,7 @@ async function tellIfDue(parts: HookParts): Promise<boolean> {
   if ((await otherHolder(parts, false)) !== undefined) return false
   const { bridge } = await openHookAgent(context, session.profile)
   const unread = await read(parts, bridge)
-  return unread.total > 0 && tellSession(parts, unread, 'due', notice(unread))
+  return unread.total > 0 && tellSession(parts, unread, 'due', notice(unread, readerOf(parts)))
 }
 
 async function tellSession(

@@ -4,8 +4,9 @@ import { basename } from 'node:path'
 import { harnessProcess, processOf } from './harness-process.ts'
 import { type Harness, harnesses, momentOf } from './harnesses.ts'
 import { notice } from './notice.ts'
-import type { HookExit, HookParts } from './parts.ts'
+import { type HookExit, type HookParts, readerOf } from './parts.ts'
 import { sessionName } from './session.ts'
+import { terminalsOf } from './terminals.ts'
 import type { Unread } from './unread.ts'
 import { wait } from './waiter.ts'
 
@@ -23,6 +24,8 @@ export async function waitForMail(parts: HookParts): Promise<HookExit> {
     harness === 'claude' ? environment.CLAUDE_PID : undefined,
     context.process.parent,
   )
+  const folder = input.folder ?? context.workingDirectory
+  const terminals = harness === 'codex' ? terminalsOf(owner, folder) : undefined
   const startedBy = input.fields.hook_event_name
   const end = await wait(context, session, {
     harness: owner,
@@ -31,6 +34,7 @@ export async function waitForMail(parts: HookParts): Promise<HookExit> {
     endsWithWake: wake !== 'queue',
     wake: (name, unread) => wakers[wake](parts, name, unread, owner.pid),
     log: note,
+    isLeft: () => terminals?.areGone() === true,
   })
   return end === 'woke' && wake === 'exit' ? 2 : 0
 }
@@ -38,12 +42,13 @@ export async function waitForMail(parts: HookParts): Promise<HookExit> {
 type Waker = (parts: HookParts, name: string, unread: Unread, harnessPid: number) => void | Promise<void>
 
 const wakers: Readonly<Record<NonNullable<Harness['wake']>, Waker>> = {
-  exit: ({ context }, _name, unread) => context.err(`${notice(unread)}\n`),
-  print: ({ say }, _name, unread) => say(notice(unread)),
-  queue: async ({ context, session }, name, unread, pid) => {
+  exit: (parts, _name, unread) => parts.context.err(`${notice(unread, readerOf(parts))}\n`),
+  print: (parts, _name, unread) => parts.say(notice(unread, readerOf(parts))),
+  queue: async (parts, name, unread, pid) => {
+    const { context, session } = parts
     const thread = name.slice(sessionName(session.harness, '').length)
     const { execFile } = await import('node:child_process')
-    const args = ['queue', '--thread', thread, '--message', notice(unread)]
+    const args = ['queue', '--thread', thread, '--message', notice(unread, readerOf(parts))]
     await new Promise<void>((resolve, reject) => {
       const options = { timeout: queueMs, signal: context.signal }
       execFile(codexProgram(pid), args, options, (error) => (error === null ? resolve() : reject(error)))

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
-import { noticesIn, requestOf, Scene, secret } from './scene.ts'
+import { commandOf, noticesIn, requestOf, Scene, secret } from './scene.ts'
 import type { Terminal } from './terminal.ts'
 
 const model = ['--model', 'claude-sonnet-4-5']
@@ -157,6 +157,32 @@ describe.skipIf(!has('claude'))('Claude Code with -p', () => {
     const without = await shortest()
     await install()
     expect((await shortest()) - without).toBeLessThan(2000)
+    await scene.quiet()
+  })
+
+  test('the installed program needs no permission for the mail of its profile, and one for everything else', async () => {
+    const { launcher, file } = scene.installed()
+    const refused = [
+      `${launcher} inbox --profile dora`,
+      `${launcher} send dora hello`,
+      `${launcher} inbox --profile cleo; touch ${scene.folder}/touched`,
+      `${launcher} admin inbox`,
+    ]
+    const script = await scene.model((request, number) => {
+      if (number === 0) return { shell: commandOf(request) ?? '' }
+      const { [number - 1]: command } = refused
+      return command === undefined ? { text: 'done' } : { shell: command }
+    })
+    const installing = [file, 'hooks', 'install', 'claude', '--profile', 'cleo']
+    expect((await scene.command(process.execPath, installing, scene.environment)).code).toBe(0)
+    await scene.mail()
+    expect((await print(script)).code).toBe(0)
+    expect(script.requests.map(commandOf)[0]).toBe(`${launcher} inbox --profile cleo`)
+    expect(script.requests[1]?.last).toContain(secret)
+    const answers = script.requests.slice(2).map(({ last }) => last)
+    expect(answers).toHaveLength(refused.length)
+    for (const answer of answers) expect(answer).toMatch(/requires? approval|permission/)
+    expect(scene.exists('touched')).toBe(false)
     await scene.quiet()
   })
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
-import { noticesIn, requestOf, Scene, secret } from './scene.ts'
+import { commandOf, noticesIn, requestOf, Scene, secret } from './scene.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Codex otherwise keeps a daemon that survives the session. */
@@ -68,6 +68,27 @@ describe.skipIf(!has('codex', 'tmux'))('Codex in a terminal', () => {
     await scene.quiet()
   })
 
+  test('without a sandbox, the command of the notice reads the mail, though the machine has two profiles', async () => {
+    const script = await scene.model(
+      (request, number) =>
+        [{ text: 'ready' }, { shell: `${commandOf(request)} | cat` }, { text: 'handled' }][number],
+    )
+    const environment = scene.codex(script)
+    expect(environment).not.toHaveProperty('BRIDGE_PROFILE')
+    // The shell of Codex is a login shell, which may find no agent-bridge: the notice has the whole path.
+    const { launcher, file } = scene.installed()
+    const installing = [file, 'hooks', 'install', 'codex', '--profile', 'cleo', '--trust']
+    expect((await scene.command(process.execPath, installing, environment)).code).toBe(0)
+    const free = ['-c', 'sandbox_mode="danger-full-access"']
+    const terminal = await begun(script, environment, ['codex', noDaemon, ...free])
+    await scene.listening()
+    await scene.mail()
+    expect(commandOf(await requestOf(script, 1))).toBe(`${launcher} inbox --profile cleo`)
+    expect((await requestOf(script, 2)).last).toContain(secret)
+    await terminal.quit()
+    await scene.quiet()
+  })
+
   test('bridge run trusts our hooks of this run, and not an untrusted one of the user', async () => {
     const script = await scene.model((_request, number) => [{ text: 'ready' }][number])
     const environment = scene.codex(script)
@@ -103,6 +124,33 @@ describe.skipIf(!has('codex'))('Codex exec', () => {
     const { code, stdout } = await scene.command('agent-bridge', command, environment)
     expect([code, stdout]).toEqual([0, expect.stringContaining('done')])
     expect(scene.exists('theirs')).toBe(true)
+    await scene.quiet()
+  })
+})
+
+describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
+  test('no process of ours outlives the terminal, the profile is free', async () => {
+    const script = await scene.model((_request, number) => [{ text: 'ready' }, { text: 'back' }][number])
+    const environment = scene.codex(script)
+    const ours = () => scene.processes.filter((each) => /bridge\.cjs (mcp|hooks run)/.test(each))
+    await scene.run(['hooks', 'install', 'codex', '--profile', 'cleo', '--trust'], environment)
+    try {
+      const terminal = await begun(script, environment, ['codex'])
+      await scene.listening()
+      expect(ours()).toHaveLength(2)
+      terminal.close()
+      await expect.poll(ours).toEqual([])
+      expect(scene.exists('bridge/profiles/cleo/hooks/holder.json')).toBe(false)
+      // The daemon belongs to Codex.
+      expect(scene.processes.filter((each) => each.includes('app-server'))).not.toEqual([])
+    } finally {
+      await scene.command('codex', ['app-server', 'daemon', 'stop'], environment)
+      // Codex leaves the process that updates its daemon.
+      for (const each of scene.processes) {
+        const updater = /^process (\d+) .* pid-update-loop\)$/.exec(each)?.[1]
+        if (updater !== undefined) process.kill(Number(updater), 'SIGKILL')
+      }
+    }
     await scene.quiet()
   })
 })

@@ -50,6 +50,17 @@ export class Scene {
     return scene
   }
 
+  /** Installs the program as the line of a prompt does, and returns the paths of its launcher and first file. */
+  installed(): { readonly launcher: string; readonly file: string } {
+    const file = this.write('.agent-bridge/1/agent-bridge.cjs', `require(${JSON.stringify(program)})\n`)
+    const launcher = this.write(
+      '.agent-bridge/1/agent-bridge',
+      `#!/bin/sh\nexec ${process.execPath} ${file} "$@"\n`,
+      0o755,
+    )
+    return { launcher, file }
+  }
+
   get folder(): string {
     return this.home.folder
   }
@@ -200,6 +211,10 @@ wire_api = "responses"
     await expect.poll(async () => (await this.dora.bridge('status', id)).stdout).toMatch(/; acknowledged /)
   }
 
+  get processes(): readonly string[] {
+    return processesOf(this.folder)
+  }
+
   /** Waits until no process of this machine is left. */
   async quiet(): Promise<void> {
     await expect.poll(() => processesOf(this.folder)).toEqual([])
@@ -222,6 +237,10 @@ export async function requestOf(model: ScriptedModel, number: number): Promise<M
   if (request === undefined) throw new Error(`there is no request ${number}`)
   return request
 }
+
+/** The command that a notice names. */
+export const commandOf = ({ text }: ModelRequest): string | undefined =>
+  /inbox of agent-bridge, or: ([^"\\]+?)\. Acknowledge/.exec(text)?.[1]
 
 /** Number of notices in a conversation. */
 export const noticesIn = ({ text }: ModelRequest): number => text.split(noticeWords).length - 1

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { version } from '../../../sdk/version.ts'
+import { calledAs } from '../../terminal/as-typed.ts'
 import { readingTools, toolPrefix } from '../permission.ts'
 import type { JsonObject } from './entries.ts'
 import {
@@ -52,7 +53,10 @@ function hooksOf(machine: Machine, allowsReading: boolean): JsonObject {
     return { type: 'command', command, args, timeout: hookSeconds, ...more }
   }
   const waiter = handler('wait', { asyncRewake: true, timeout: waiterSeconds })
-  const programs = ['agent-bridge', machine.program].filter((word) => /^[A-Za-z0-9._/-]+$/.test(word))
+  const launcher = calledAs(machine.program) ?? 'agent-bridge'
+  const programs = [...new Set(['agent-bridge', launcher, machine.program])].filter((word) =>
+    /^[A-Za-z0-9._/-]+$/.test(word),
+  )
   const permission = {
     PreToolUse: [
       // Without `if`, every shell command would wait for a process of ours.

@@ -79,6 +79,7 @@ description: Exchange messages, tasks and files with other coding agents and wit
 
 The program is \`${programWords(machine).map(shellWord).join(' ')}\`, in short \`agent-bridge\`.
 
+- If the command in a notice has options, give each command the same options.
 - \`agent-bridge help agents\` prints the instructions. Read them before the first use.
 - \`agent-bridge inbox\` shows unread messages. \`agent-bridge ack ID\` acknowledges one after you have recorded it.
 - If the tools of the MCP server ${ourName} are there, use them: they also work in a sandbox without network.

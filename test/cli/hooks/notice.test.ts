@@ -32,6 +32,21 @@ test('a notice counts by sender, the owner first, with types and the earliest de
   )
 })
 
+test('the command names the profile, and the program as it was called', () => {
+  const command = (how: object) => /or: (.*)\. Acknowledge/.exec(notice(unread([from('ben')]), how))?.[1]
+  expect(command({ program: '/opt/dist/bridge.cjs', profile: 'cleo' })).toBe(
+    'agent-bridge inbox --profile cleo',
+  )
+  expect(command({ program: '/opt/dist/bridge.cjs', profile: 'default' })).toBe('agent-bridge inbox')
+  expect(command({ program: '/home/a/.agent-bridge/1/agent-bridge.cjs', profile: 'cleo' })).toBe(
+    '/home/a/.agent-bridge/1/agent-bridge inbox --profile cleo',
+  )
+  // A notice has at most 500 characters.
+  expect(command({ program: `/${'x'.repeat(400)}/agent-bridge.cjs`, profile: 'y'.repeat(64) })).toBe(
+    `agent-bridge inbox --profile ${'y'.repeat(64)}`,
+  )
+})
+
 test('a reply that is wanted on another day has its date', () => {
   const text = notice(unread([from('ben', { replyBy: '2026-11-24T09:00:00.000Z' })]))
   expect(text).toContain('1 unacknowledged message: ben 1 (reply wanted by 2026-11-24 09:00Z). As of')
@@ -54,6 +69,8 @@ const many = (): UnreadMessage[] =>
 
 test('10,000 messages of 300 senders fit: whole senders, then how many more', () => {
   const messages = many()
+  const long64 = { program: `/${'x'.repeat(100)}/agent-bridge.cjs`, profile: 'y'.repeat(64) }
+  expect(notice(unread(messages), long64).length).toBeLessThanOrEqual(500)
   const text = notice(unread(messages))
   expect(text.length).toBeLessThanOrEqual(500)
   expect(text).toMatch(/\] 10000 unacknowledged messages: sender-0-x{31} 34 \(.*\), \+29\d more\. As of/)

@@ -7,9 +7,13 @@ const links: Readonly<Record<string, string>> = {
   '/opt/agent-bridge/dist/bridge.cjs': '/opt/agent-bridge/dist/bridge.cjs',
   '/usr/local/bin/agent-bridge': '/opt/agent-bridge/dist/bridge.cjs',
   '/tmp/agent-bridge': '/tmp/agent-bridge',
+  '/home/ada/.agent-bridge/1/agent-bridge': '/home/ada/.agent-bridge/1/agent-bridge',
+  '/home/ada/.agent-bridge/1/agent-bridge.cjs': '/home/ada/.agent-bridge/1/agent-bridge.cjs',
+  '/home/ada/.agent-bridge/2/agent-bridge': '/home/ada/.agent-bridge/2/agent-bridge',
 }
 const options = {
   program: '/opt/agent-bridge/dist/bridge.cjs',
+  profile: 'ada',
   realPath: (path: string) => {
     const found = links[path]
     if (found === undefined) throw new Error('ENOENT')
@@ -27,6 +31,8 @@ test.each(programs.flatMap((program) => names.map((name) => `${program} ${name}`
   (command) => {
     expect(allows(command)).toBe(true)
     expect(allows(`${command} --json last 01980000-0000-7000-8000-00000000000a`)).toBe(true)
+    expect(allows(`${command} --profile ada`)).toBe(true)
+    expect(allows(`${command} last --profile ada --json`)).toBe(true)
   },
 )
 
@@ -38,6 +44,16 @@ test.each([
   'agent-bridge --profile ben inbox',
   'agent-bridge inbox --profile ben',
   'agent-bridge inbox --profile=ben',
+  'agent-bridge inbox --profile',
+  'agent-bridge inbox --profile ada --profile ben',
+  'agent-bridge inbox --profile --profile ada',
+  'agent-bridge inbox --profile=ada',
+  'agent-bridge inbox --profile adam',
+  'agent-bridge admin inbox',
+  'agent-bridge admin ack last --profile ada',
+  'agent-bridge server status',
+  'agent-bridge transfer send a.txt --to ben --profile ada',
+  'agent-bridge up',
   'agent-bridge ack --all',
   'agent-bridge ack --all last',
   '/usr/local/bin/agent-bridge ack --json --all',
@@ -55,6 +71,32 @@ test.each([
   '',
 ])('%j is left to the rules of the harness', (command) => {
   expect(allows(command)).toBe(false)
+})
+
+test('the launcher of the installed client is this program, and one of another installation is not', () => {
+  const installed = { ...options, program: '/home/ada/.agent-bridge/1/agent-bridge.cjs' }
+  const runs = (command: string) => readsOwnMail('Bash', { command }, installed)
+  expect(runs('/home/ada/.agent-bridge/1/agent-bridge inbox --profile ada')).toBe(true)
+  expect(runs('/home/ada/.agent-bridge/1/agent-bridge.cjs ack last')).toBe(true)
+  for (const command of [
+    '/home/ada/.agent-bridge/1/agent-bridge inbox --profile ben',
+    '/home/ada/.agent-bridge/1/agent-bridge transfer send x --to ben',
+    '/home/ada/.agent-bridge/1/agent-bridge admin inbox',
+    '/home/ada/.agent-bridge/1/agent-bridge server backup x',
+    '/home/ada/.agent-bridge/1/agent-bridge inbox; id',
+    '/home/ada/.agent-bridge/1/agent-bridge inbox $(id)',
+    '/home/ada/.agent-bridge/2/agent-bridge inbox',
+    '/home/ada/.agent-bridge/1/../2/agent-bridge inbox',
+    '/tmp/agent-bridge inbox',
+    '~/.agent-bridge/1/agent-bridge inbox',
+  ])
+    expect([command, runs(command)]).toEqual([command, false])
+})
+
+test('without a profile of the session, no command that names one is allowed', () => {
+  const unbound = { ...options, profile: undefined }
+  expect(readsOwnMail('Bash', { command: 'agent-bridge inbox --profile ada' }, unbound)).toBe(false)
+  expect(readsOwnMail('Bash', { command: 'agent-bridge inbox --profile undefined' }, unbound)).toBe(false)
 })
 
 test('another tool, another field and an input that is no object are left to the rules of the harness', () => {
