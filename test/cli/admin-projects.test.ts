@@ -1,4 +1,6 @@
 /** The owner's commands over several projects: state, live messages, addresses of the page. */
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { OwnerInboxMessage, ProjectSnapshot } from '../../sdk/index.ts'
 import { readConfig } from '../../server/config.ts'
@@ -6,6 +8,7 @@ import { issueOwnerLink } from '../../server/host/init.ts'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
+import { createTask } from '../support/tasks.ts'
 
 let bridge: TestBridge
 let desk: Desk
@@ -56,7 +59,7 @@ test('the state of several projects has each, and the first line of each questio
   const second = await toOwner(eve, 'question', 'y'.repeat(3000))
 
   const { code, stdout, stderr } = await admin(['status'])
-  expect([code, stderr]).toEqual([0, ''])
+  expect([code, stderr]).toEqual([0, `on the owner's page: ${bridge.url}/\n`])
   expect(stdout.split('\n\n')[0]?.split('\n')).toEqual([
     'questions to you:',
     expect.stringMatching(new RegExp(`^  ada in demo, .*, message ${first.slice(-8)}$`)),
@@ -142,4 +145,49 @@ test('open prints the address of an object on the page, and refuses one that it 
     const { code, stdout, stderr } = await admin(['open', ...args])
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(words)])
   }
+})
+
+test('state, task and audit name their address on the page, but not for programs', async () => {
+  const { project, ada, ben, url } = bridge
+  const { id } = await createTask(ada, ben)
+  const home = `${url}/projects/${project.id}`
+  const lines: readonly (readonly [args: readonly string[], address: string])[] = [
+    [['status'], home],
+    [['task', 'show', id], `${home}/tasks/${id}`],
+    [['audit'], `${home}/audit`],
+    [
+      ['audit', '--kind', 'task.created', '--actor', 'ada', '--subject', id],
+      `${home}/audit?kind=task.created&actor=${ada.id}&subject=${id}`,
+    ],
+  ]
+  for (const [args, address] of lines) {
+    const { code, stderr } = await admin([...args, '--project', 'demo'])
+    expect([code, stderr]).toEqual([0, `on the owner's page: ${address}\n`])
+    expect((await admin([...args, '--project', 'demo', '--json'])).stderr).toBe('')
+  }
+  expect((await admin(['audit', '--node'])).stderr).toBe(`on the owner's page: ${url}/audit\n`)
+})
+
+test('open --browser gives the printed address to the program that opens browsers', async () => {
+  const folder = join(desk.folder, 'programs')
+  const opened = join(desk.folder, 'opened')
+  await mkdir(folder)
+  const environment = { PATH: folder }
+  const openBrowser = (...more: string[]) =>
+    admin(['open', 'project', 'demo', '--browser', ...more], { environment })
+  const address = `${bridge.url}/projects/${bridge.project.id}\n`
+
+  expect(await openBrowser('--link')).toMatchObject({ code: 2, stdout: '' })
+  const missing = await openBrowser()
+  expect([missing.code, missing.stdout]).toEqual([1, address])
+  expect(missing.stderr).toMatch(/^bridge: no browser was opened: .*\nhint: open the printed address/)
+
+  for (const name of ['xdg-open', 'open']) {
+    await writeFile(join(folder, name), `#!/bin/sh\necho "$1" >'${opened}'\n[ ! -e '${opened}.fail' ]\n`)
+    await chmod(join(folder, name), 0o755)
+  }
+  expect(await openBrowser()).toMatchObject({ code: 0, stdout: address, stderr: '' })
+  expect(await readFile(opened, 'utf8')).toBe(address)
+  await writeFile(`${opened}.fail`, '')
+  expect(await openBrowser()).toMatchObject({ code: 1, stdout: address })
 })

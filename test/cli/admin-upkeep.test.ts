@@ -195,7 +195,8 @@ test(
     }
     const { message } = await ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body })
     const { code, stdout, stderr } = await admin('status')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const page = `on the owner's page: ${bridge.url}/projects/${project.id}\n`
+    expect({ code, stderr }).toEqual({ code: 0, stderr: page })
     const lines = stdout.split('\n')
     expect(lines[0]).toBe('demo, active, observed just now')
     expect(lines[1]).toMatch(

@@ -11,6 +11,7 @@ import { CommandError } from '../../exit-codes.ts'
 import { failureWords } from '../../failures/failure-words.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { showPage } from '../../owner/page.ts'
 
 export interface AuditCommandOptions extends ProjectOption {
   readonly kind?: string
@@ -73,7 +74,17 @@ export async function audit(context: CliContext, options: AuditCommandOptions): 
     const page =
       project === undefined ? await owner.audit.node(asked) : await owner.audit.list(project.id, asked)
     context.output.result(page, pageText(page, after !== undefined))
+    await showPage(context, pathOf(project, filters))
   })
+}
+
+/** The audit on the owner's page, with the same filters but without the times and the page. */
+function pathOf(project: Project | undefined, { kind, actorId, subjectId }: EventOptions): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries({ kind, actor: actorId, subject: subjectId }))
+    if (value !== undefined) search.set(name, value)
+  const path = project === undefined ? '/audit' : `/projects/${project.id}/audit`
+  return search.size === 0 ? path : `${path}?${search}`
 }
 
 async function filtersOf(

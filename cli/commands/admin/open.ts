@@ -1,15 +1,21 @@
-/** `bridge admin open`: prints an address of the owner's page. Contract §10, §11. */
-import { type Command, command, oneOf } from '../../command.ts'
+/** `bridge admin open`: prints an address of the owner's page, or opens it. Contract §10, §11. */
+import { type Command, command, Option, oneOf } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { wholeId } from '../../ids/kinds.ts'
 import { idOfKind } from '../../ids/typed.ts'
+import { openInBrowser } from '../../owner/browser.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 import { loadOwnerProfile } from '../../owner/profile.ts'
 
 const places = ['project', 'agent', 'task', 'message', 'transfer'] as const
 export type Place = (typeof places)[number]
+
+export interface OpenOptions extends ProjectOption {
+  readonly browser?: true
+  readonly link?: true
+}
 
 export function openCommand(context: CliContext, run = open): Command {
   const build = command('open', 'bridge admin open')
@@ -18,8 +24,12 @@ export function openCommand(context: CliContext, run = open): Command {
     )
     .argument('[what]', places.join(', '), oneOf(places))
     .argument('[which]', 'its id; a project or an agent may be named')
+    .addOption(
+      new Option('--browser', 'also open it in the default browser of this machine').conflicts('link'),
+    )
+    .option('--link', 'only print it, which is the default')
   return withProject(build).action(
-    (what: Place | undefined, which: string | undefined, options: ProjectOption) =>
+    (what: Place | undefined, which: string | undefined, options: OpenOptions) =>
       run(context, what, which, options),
   )
 }
@@ -28,7 +38,7 @@ export async function open(
   context: CliContext,
   what: Place | undefined,
   which: string | undefined,
-  options: ProjectOption,
+  options: OpenOptions,
 ): Promise<void> {
   const profile = await loadOwnerProfile(context)
   if (profile === undefined) {
@@ -37,11 +47,11 @@ export async function open(
     })
   }
   const { portal_origin: origin } = profile
-  if (what === undefined) return context.output.result({ portal_origin: origin }, origin)
-  const address = `${origin}${await pathOf(context, what, which, options)}`
+  const address = what === undefined ? origin : `${origin}${await pathOf(context, what, which, options)}`
   // The ids of an address stay whole, because a browser needs them.
-  if (context.output.json) context.output.result({ portal_origin: origin, address }, '')
-  else context.io.out(`${address}\n`)
+  if (!context.output.json) context.io.out(`${address}\n`)
+  else context.output.result({ portal_origin: origin, ...(what !== undefined && { address }) }, '')
+  if (options.browser) await openInBrowser(address, context.environment)
 }
 
 /** Path of the page. Only a project may be left out, if there is only one. */

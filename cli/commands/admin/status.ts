@@ -4,6 +4,7 @@ import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findProject, type ProjectOption } from '../../owner/names.ts'
 import { currentProjects, type Overview, overview, overviewText } from '../../owner/overview.ts'
+import { showPage } from '../../owner/page.ts'
 import { loadWording, snapshotText } from '../../owner/snapshot-text.ts'
 
 export function statusCommand(context: CliContext, run = status): Command {
@@ -23,12 +24,15 @@ export const status = (context: CliContext, { project }: ProjectOption): Promise
     const { id } = all[0] ?? (await findProject(owner, project, context))
     const snapshot = await owner.projects.snapshot(id, { signal })
     output.result(snapshot, snapshotText(snapshot, await loadWording(), context.clock()))
+    await showPage(context, `/projects/${id}`)
   })
 
-async function showAll({ output, clock }: CliContext, all: Overview): Promise<void> {
+async function showAll(context: CliContext, all: Overview): Promise<void> {
+  const { output, clock } = context
   output.result(all, overviewText(all, await loadWording(), clock()))
   if (all.has_more_projects)
     output.next(
       `only ${all.projects.length} projects are shown; bridge admin project list lists all, and --project shows one`,
     )
+  await showPage(context, '/')
 }

@@ -3,6 +3,7 @@ import { type Command, command, id } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { showPage } from '../../../owner/page.ts'
 import { taskText, timelineText } from '../../../tasks/text.ts'
 
 export function showTaskCommand(context: CliContext, run = showTask): Command {
@@ -21,4 +22,5 @@ export const showTask = (context: CliContext, taskId: string, options: ProjectOp
     const timeline = await gathered(owner.tasks.history(project.id, taskId, { signal }))
     const text = taskText(task, await agentNames(owner, project, context), clock())
     output.result({ task, timeline }, `${text}\n${timelineText(timeline)}`)
+    await showPage(context, `/projects/${project.id}/tasks/${task.id}`)
   })
