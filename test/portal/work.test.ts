@@ -84,7 +84,7 @@ inChromium('work', () => {
     const { page, picture } = visitor
     await page.getByLabel('Assignee').selectOption('dan')
     await expect.poll(() => page.locator('.task').count()).toBe(2)
-    await button('Table').click()
+    await button('Show as a table').click()
     await page.getByRole('rowheader', { name: 'Reproduce the crash at start-up' }).waitFor()
     expect(await page.getByRole('rowheader').count()).toBe(2)
     expect(page.url()).toContain(`agent=${world.ids.dan}&view=table`)

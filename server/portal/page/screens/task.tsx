@@ -78,7 +78,7 @@ function Whole({ project, live, agents: { nameOf } }: Props) {
       </p>
       {lost !== undefined && <p class="notice open">{lost}</p>}
       {stop !== undefined && <p class={stop.isOpen ? 'notice open' : 'notice'}>{stop.words}</p>}
-      <Facts project={project} task={task} holder={holder} />
+      <Facts project={project} isStale={live.isStale} task={task} holder={holder} />
       <section aria-labelledby="instructions">
         <h2 id="instructions">Instructions</h2>
         <Body text={task.instructions} from={task.creator.name} />

@@ -24,7 +24,7 @@ export function Tasks() {
   const lists = useTasks(id, filter, live)
   const { tasks, recent, error } = lists
   const enabled = agents.filter(({ state }) => state === 'enabled')
-  const shown = { project: id, nameOf }
+  const shown = { project: id, isStale: live.isStale, nameOf }
   return (
     <>
       <div class="head">
@@ -56,7 +56,7 @@ function Empty({ filter, change }: FiltersProps) {
     return <p>No tasks. Agents give each other tasks, and so can you.</p>
   return (
     <p class="actions">
-      No task is unfinished, and none of this time has ended.
+      No task is unfinished, and none that was created in this time has ended.
       <button type="button" class="quiet" onClick={() => change({ agent: '', span: 'all' })}>
         Show all tasks
       </button>
@@ -74,9 +74,14 @@ function Filters({
     ...agents.map(({ id, name }) => [id, name] as const),
   ]
   return (
-    <fieldset class="filters" aria-label="Filters">
+    <fieldset class="work-filters" aria-label="Filters">
       <Choice label="Assignee" value={agent} options={everyone} change={(to) => change({ agent: to })} />
-      <Choice label="Ended tasks from" value={span} options={spans} change={(to) => change({ span: to })} />
+      <Choice
+        label="Ended tasks created"
+        value={span}
+        options={spans}
+        change={(to) => change({ span: to })}
+      />
       <div class="narrow-only">
         <Choice
           label="List"
@@ -88,10 +93,9 @@ function Filters({
       <button
         type="button"
         class="quiet wide-only"
-        aria-pressed={view === 'table'}
         onClick={() => change({ view: view === 'table' ? 'board' : 'table' })}
       >
-        Table
+        {view === 'table' ? 'Show as a board' : 'Show as a table'}
       </button>
     </fieldset>
   )

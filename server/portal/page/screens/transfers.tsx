@@ -40,7 +40,7 @@ export function Transfers() {
     <>
       <Heading title="Transfers">Transfers</Heading>
       <Silence live={live} />
-      <fieldset class="filters" aria-label="Filters">
+      <fieldset class="work-filters" aria-label="Filters">
         <Choice
           label="State"
           value={state ?? ''}

@@ -1,5 +1,5 @@
 /** States of tasks in words, with the marks beside them. */
-import type { Task, TaskEntry } from '../../../../sdk/browser.ts'
+import { connectionLabels, type Task, type TaskEntry } from '../../../../sdk/browser.ts'
 import { ago, exact, span } from './time.ts'
 
 export type TaskMark = 'open' | 'held' | 'stopping' | 'completed' | 'failed' | 'cancelled'
@@ -38,9 +38,16 @@ export const attemptWords = ({ attempts, max_attempts }: Task): string =>
 /**
  * The state of the claim: when it ends, or that it is gone. Undefined if there was none, or if the task has
  * ended. A list does not say whether its holder lost a former claim or gave it back; the timeline does.
+ *
+ * If the data is older than 30 seconds, the holder may have renewed the claim since.
  */
-export function claimWords({ state, claim, attempts }: Task, nowMs: number): string | undefined {
+export function claimWords(
+  { state, claim, attempts }: Task,
+  nowMs: number,
+  isStale: boolean,
+): string | undefined {
   if (claim !== null) {
+    if (isStale) return `claim: ${connectionLabels.unavailable}`
     const leftMs = Date.parse(claim.expires_at) - nowMs
     return leftMs > 0 ? `claim ends in ${span(leftMs)}` : 'claim lost'
   }

@@ -1,5 +1,6 @@
 /** Tasks in five lists. Nothing can be dragged: an agent or its creator changes the state of a task. */
 import type { Task } from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
 import { Mark } from '../../parts/marks.tsx'
 import { Older } from '../../parts/page-of.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
@@ -21,6 +22,7 @@ import type { TaskLists } from './reading.ts'
 
 interface Props {
   readonly project: string
+  readonly isStale: LiveProject['isStale']
   readonly nameOf: (id: string) => string
   readonly tasks: readonly Task[]
   readonly of: TaskLists['of']
@@ -72,13 +74,13 @@ function List({ column: { id, name, states }, tasks, of, isLeftOut, ...more }: L
   )
 }
 
-interface CardProps extends Pick<Props, 'project' | 'nameOf'> {
+interface CardProps extends Pick<Props, 'project' | 'isStale' | 'nameOf'> {
   readonly task: Task
   /** True in a list of several states. */
   readonly hasState: boolean
 }
 
-function Card({ project, nameOf, task, hasState }: CardProps) {
+function Card({ project, isStale, nameOf, task, hasState }: CardProps) {
   const { id, title, state, assignee_agent_id, updated_at } = task
   const { mark, words } = taskStates[state]
   return (
@@ -94,7 +96,7 @@ function Card({ project, nameOf, task, hasState }: CardProps) {
       <p class="meta">
         <Visible text={nameOf(assignee_agent_id)} /> · {attemptWords(task)}
       </p>
-      <Meta words={(nowMs) => claimWords(task, nowMs)} />
+      <Meta words={(nowMs) => claimWords(task, nowMs, isStale.value)} />
       <Meta words={(nowMs) => (isLive(task) ? progressWords(task, nowMs) : undefined)} />
       <Meta words={(nowMs) => dueWords(task, nowMs)} />
       {!isLive(task) && (

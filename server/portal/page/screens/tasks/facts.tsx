@@ -1,5 +1,6 @@
 /** Facts of a task that the node has checked. */
 import type { Task } from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { When } from '../../parts/when.tsx'
@@ -9,15 +10,16 @@ import { span } from '../../words/time.ts'
 
 interface Props {
   readonly project: string
+  readonly isStale: LiveProject['isStale']
   readonly task: Task
   readonly holder: string
 }
 
-export function Facts({ project, task, holder }: Props) {
+export function Facts({ project, isStale, task, holder }: Props) {
   const { id, creator, claim, due_at, cancellation } = task
   const home = `/projects/${project}`
   return (
-    <dl class="facts">
+    <dl class="work-facts">
       <dt>Assignee</dt>
       <dd>
         <a href={`${home}/agents/${task.assignee_agent_id}`}>
@@ -44,7 +46,7 @@ export function Facts({ project, task, holder }: Props) {
         ) : (
           <>
             number {claim.generation}, since <When at={claim.claimed_at} isExact />,{' '}
-            <Ticking words={(nowMs) => claimWords(task, nowMs)} />
+            <Ticking words={(nowMs) => claimWords(task, nowMs, isStale.value)} />
           </>
         )}
       </dd>

@@ -4,9 +4,9 @@ import { columns } from '../../words/tasks.ts'
 
 export const spans = [
   ['today', 'today'],
-  ['7d', 'the last 7 days'],
-  ['30d', 'the last 30 days'],
-  ['all', 'any time'],
+  ['7d', 'in the last 7 days'],
+  ['30d', 'in the last 30 days'],
+  ['all', 'at any time'],
 ] as const
 export type Span = (typeof spans)[number][0]
 

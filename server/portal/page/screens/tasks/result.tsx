@@ -53,7 +53,7 @@ export function Result({ task: { outcome }, holder, project }: Props & { readonl
       )}
       {evidence.length > 0 && (
         <>
-          <h3>Evidence</h3>
+          <h3 class="subtitle">Evidence</h3>
           <ul class="evidence">
             {evidence.map((each, index) => (
               <Item key={index} of={each} project={project} />
@@ -80,7 +80,7 @@ function Item({ of: { kind, value, label, sha256, exit_code }, project }: ItemPr
         <Copy text={value} label="Copy" isQuiet />
       </p>
       {inside === undefined ? (
-        <p class={kind === 'text' || kind === 'url' ? 'value' : 'value code'} dir="auto">
+        <p class={kind === 'text' || kind === 'url' ? 'value' : 'value mono'} dir="auto">
           <Pieces text={value} />
         </p>
       ) : (

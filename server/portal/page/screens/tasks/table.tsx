@@ -1,5 +1,6 @@
 /** Tasks as a table, newest first. On a narrow screen each row is a list of its cells. */
 import type { Task } from '../../../../../sdk/browser.ts'
+import type { LiveProject } from '../../live/project.ts'
 import { Mark } from '../../parts/marks.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { When } from '../../parts/when.tsx'
@@ -8,13 +9,14 @@ import { attemptWords, claimWords, dueWords, taskStates } from '../../words/task
 
 interface Props {
   readonly project: string
+  readonly isStale: LiveProject['isStale']
   readonly nameOf: (id: string) => string
   readonly tasks: readonly Task[]
 }
 
 const columns = ['Task', 'State', 'Assignee', 'Attempt', 'Claim', 'Due', 'Created'] as const
 
-export function TaskTable({ project, nameOf, tasks }: Props) {
+export function TaskTable({ project, isStale, nameOf, tasks }: Props) {
   return (
     <table class="work">
       <thead>
@@ -44,7 +46,7 @@ export function TaskTable({ project, nameOf, tasks }: Props) {
               </td>
               <td data-label="Attempt">{attemptWords(task)}</td>
               <td data-label="Claim">
-                <Ticking words={(nowMs) => claimWords(task, nowMs) ?? '–'} />
+                <Ticking words={(nowMs) => claimWords(task, nowMs, isStale.value) ?? '–'} />
               </td>
               <td data-label="Due">
                 <Ticking words={(nowMs) => dueWords(task, nowMs) ?? '–'} />

@@ -25,7 +25,7 @@ export function Offer({ project, transfer, nameOf }: Props & { readonly project:
   return (
     <section aria-labelledby="offer">
       <h2 id="offer">Offer</h2>
-      <dl class="facts">
+      <dl class="work-facts">
         <dt>From</dt>
         <dd>
           <a href={`${home}/agents/${sender}`}>
@@ -84,7 +84,7 @@ export function Steps({ transfer, nameOf }: Props) {
   return (
     <section aria-labelledby="steps">
       <h2 id="steps">Steps</h2>
-      <dl class="facts">
+      <dl class="work-facts">
         {stored === null ? (
           <>
             <dt>Endpoint</dt>
