@@ -11,7 +11,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The longest files, started first so that none of them runs last. */
 const first = [
   'test/faults/durability.test.ts',
-  'test/server/delivery/slow-readers.test.ts',
   'test/sdk/delivery/fall-back.test.ts',
   'test/sdk/delivery/restart.test.ts',
   'test/journeys/thousands.test.ts',

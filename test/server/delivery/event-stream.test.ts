@@ -9,35 +9,20 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { EventSource } from 'eventsource'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
-import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { testClock } from '../../support/clock.ts'
+import type { TestBridge } from '../../support/bridge.ts'
 import { authenticate, openEvents, openSocket } from '../../support/streams.ts'
+import { heldTime } from './held-time.ts'
 import { connectionOf, listen, until } from './listeners.ts'
 
-const clock = testClock()
-let release: () => void
+const { clock, pass, ...time } = heldTime()
 let bridge: TestBridge
 
 beforeAll(async () => {
-  release = clock.hold()
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  bridge = await startBridge({ clock, monotonicMs: clock.elapsedMs })
+  bridge = await time.start()
 })
-afterAll(async () => {
-  await bridge.close()
-  vi.useRealTimers()
-  release()
-})
-
-/** Lets seconds pass, one at a time, as the shared timer of the streams counts them. */
-function pass(seconds: number): void {
-  for (let passed = 0; passed < seconds; passed += 1) {
-    clock.advance(1)
-    vi.advanceTimersByTime(1000)
-  }
-}
+afterAll(() => time.stop(bridge))
 
 const eventsCall = { method: 'GET', target: '/api/v1/events' } as const
 

@@ -5,17 +5,20 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import type { TestBridge } from '../../support/bridge.ts'
 import { messagesOf, openEvents, openSocket } from '../../support/streams.ts'
-import { connectionOf, listen, until } from './listeners.ts'
+import { heldTime } from './held-time.ts'
+import { connectionOf, listen, lookUp, until } from './listeners.ts'
 
+const { clock, pass, ...time } = heldTime()
 let bridge: TestBridge
 let names = 0
 
 beforeAll(async () => {
-  bridge = await startBridge()
+  bridge = await time.start()
 })
-afterAll(() => bridge.close())
+afterAll(() => time.stop(bridge))
 
 async function pair() {
   names += 1
@@ -35,21 +38,39 @@ const pushed = [
 const costly = '\u0001'.repeat(40_000)
 
 /**
- * Sends until the server closes the reader's connection, whatever the buffers of two sockets hold. Returns
- * the number of messages sent.
+ * Sends until the buffers of two sockets are full and the server closes the reader's connection. Returns the
+ * number of messages sent.
  */
 async function sendUntilCut({
   sender,
   reader,
   conversation,
 }: Awaited<ReturnType<typeof pair>>): Promise<number> {
-  for (let sent = 0; ; sent += 4) {
-    if (!(await connectionOf(bridge, reader)).listening_now) return sent
+  let sent = 0
+  do {
     await Promise.all(Array.from({ length: 4 }, () => sender.send(conversation, reader.id, costly)))
-    // The server may take ten seconds to disconnect the reader. Without a pause, the test would send a
-    // hundred times the required amount.
-    await setTimeout(250)
+    sent += 4
+  } while (!(await isStuck(reader)))
+  // After ten seconds without progress the reader is cut, and for five more it counts as listening.
+  pass(10)
+  expect((await connectionOf(bridge, reader)).listening_now).toBe(true)
+  pass(6)
+  expect((await connectionOf(bridge, reader)).listening_now).toBe(false)
+  return sent
+}
+
+/** Whether messages wait for a reader and none of them moves for half a second. */
+async function isStuck({ id }: TestAgent): Promise<boolean> {
+  const waiting = () =>
+    lookUp(bridge, 'SELECT count(*) FROM messages WHERE inbox_agent_id = ? AND offers = 0', id)
+  let left = waiting()
+  for (let tries = 0; left !== 0 && tries < 10; tries += 1) {
+    await setTimeout(50)
+    const now = waiting()
+    if (now !== left) tries = 0
+    left = now
   }
+  return left !== 0
 }
 
 /**
@@ -74,7 +95,7 @@ async function countOffered(projectId: string, conversationId: string): Promise<
 }
 
 describe.each(pushed)('over the %s', (_name, open) => {
-  test.concurrent('a client that stops reading is disconnected, and its missed messages are offered to its next wait', async () => {
+  test('a client that stops reading is disconnected, and its missed messages are offered to its next wait', async () => {
     const its = await pair()
     const { sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
@@ -96,7 +117,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
     next.close()
   })
 
-  test.concurrent('a page of the most expensive characters does not disconnect a client that keeps reading', async () => {
+  test('a page of the most expensive characters does not disconnect a client that keeps reading', async () => {
     const { sender, reader, conversation } = await pair()
     for (let n = 0; n < 8; n += 1) await sender.send(conversation, reader.id, costly)
     const stream = open(reader)
@@ -107,7 +128,7 @@ describe.each(pushed)('over the %s', (_name, open) => {
     stream.close()
   })
 
-  test.concurrent('a client that stopped reading receives no further message once it lost its permission', async () => {
+  test('a client that stopped reading receives no further message once it lost its permission', async () => {
     const its = await pair()
     const { project, sender, reader, conversation } = its
     const slow = await listen(bridge, reader, open)
@@ -143,7 +164,10 @@ test('a client that only sends pings and reads no answer is disconnected', async
     }
   })()
   await until(
-    () => connectionOf(bridge, reader),
+    () => {
+      clock.advance(1)
+      return connectionOf(bridge, reader)
+    },
     (words) => !words.listening_now,
   )
   flooding = false
