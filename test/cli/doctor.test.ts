@@ -7,9 +7,10 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { compileCache, program } from '../support/program.ts'
-import { type Ended, TestHome } from '../support/test-home.ts'
+import type { Ended } from '../support/test-home.ts'
 
 interface Report {
   readonly healthy: boolean
@@ -23,12 +24,12 @@ interface Report {
 }
 
 let bridge: TestBridge
-let home: TestHome
+let home: Desk
 let ada: Enrolled
 
 beforeAll(async () => {
   bridge = await startBridge({ clock: Object.assign(() => new Date(), { advance: () => {} }) as never })
-  home = await TestHome.make()
+  home = await Desk.make()
   ada = await enrolled(bridge, home, 'cleo')
 })
 afterAll(async () => {
@@ -107,7 +108,7 @@ function closed(words: readonly string[], args: readonly string[]) {
     env: {
       PATH: process.env.PATH,
       HOME: home.folder,
-      BRIDGE_HOME: join(home.folder, 'bridge'),
+      BRIDGE_HOME: home.home,
       NODE_COMPILE_CACHE: compileCache,
     },
     // The call blocks this process, so the time limit of the test cannot end it.

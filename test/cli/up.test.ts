@@ -1,6 +1,10 @@
-/** `bridge up`, as real processes: from an empty folder to two agents that talk, and again with what exists. */
+/**
+ * `bridge up`, as real processes: from an empty folder to two agents that talk, and again with what exists.
+ * The other commands run in this process.
+ */
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Desk } from '../support/desk.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
 import { runHere } from './frame.ts'
 
@@ -11,11 +15,13 @@ interface Up {
   readonly agents: readonly { readonly name: string; readonly prompt?: string }[]
 }
 
+let desk: Desk
 let home: TestHome
 let environment: Readonly<Record<string, string>>
 
 beforeEach(async () => {
-  home = await TestHome.make()
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
   environment = { BRIDGE_DATA: join(home.folder, 'data'), USER: 'olu' }
 })
 afterEach(() => home.remove())
@@ -35,7 +41,7 @@ const enroll = ({ url, agents }: Up) =>
   Promise.all(
     agents.map(async ({ name, prompt = '' }) => {
       const [, code = ''] = /<<'CODE'\n(\S+)\nCODE/.exec(prompt) ?? []
-      return (await home.run(['enroll', '--url', url, '--profile', name], { stdin: code })).code
+      return (await desk.run(['enroll', '--url', url, '--profile', name], { stdin: code })).code
     }),
   )
 
@@ -54,11 +60,11 @@ test('one command gives two prompts, whose agents talk; the next finds all of it
   expect(await started.said(/ada has enrolled/)).toContain(`your page, in a browser: ${made.url}\n`)
   await started.said(/ben has enrolled/)
 
-  await home.run(['session', 'start', '--profile', 'ben'])
-  const sent = await home.run(['send', 'ben', 'Good morning', '--profile', 'ada'])
+  await desk.run(['session', 'start', '--profile', 'ben'])
+  const sent = await desk.run(['send', 'ben', 'Good morning', '--profile', 'ada'])
   expect([sent.code, sent.stderr]).toEqual([0, ''])
-  expect((await home.run(['inbox', '--profile', 'ben'])).stdout).toContain('Good morning')
-  expect((await home.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
+  expect((await desk.run(['inbox', '--profile', 'ben'])).stdout).toContain('Good morning')
+  expect((await desk.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
   // Log lines of level info would hide the prompts.
   expect(await stop(started)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('"level":') })
 
@@ -81,15 +87,15 @@ test('three at the same time make one node, and each prints prompts', async () =
     expect(made.agents.map(({ prompt }) => prompt !== undefined)).toEqual([true, true])
     if (started !== first?.started) expect((await started.ended).code).toBe(0)
   }
-  expect((await home.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
+  expect((await desk.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
   if (first !== undefined) expect((await stop(first.started)).code).toBe(0)
 })
 
 test('without a terminal the owner gets no password, and a link of the host signs in', async () => {
   const { started, made } = await up(['--port', '0', '--name', 'olu'])
   await started.said(/the owner olu has no password; bridge server owner-link/)
-  const link = await home.run(['server', 'owner-link'], { environment })
-  const login = await home.run(['admin', 'login', '--url', made.url, '--link'], { stdin: link.stdout })
+  const link = await desk.run(['server', 'owner-link'], { environment })
+  const login = await desk.run(['admin', 'login', '--url', made.url, '--link'], { stdin: link.stdout })
   expect([login.code, login.stdout]).toEqual([0, expect.stringContaining('signed in as olu')])
   await stop(started)
 })
