@@ -23,6 +23,7 @@ export type { ErrorCode } from './contract/errors.ts'
 export type { Health, Readiness } from './contract/health.ts'
 export { type AttentionKind, attentionLabels, connectionLabels } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'
+export type { Administrator, AdministratorLink } from './contract/owner/administrators.ts'
 export type { Agent, AgentInstructionPreview } from './contract/owner/agents.ts'
 export type { AuditRecord } from './contract/owner/audit.ts'
 export type { Credential } from './contract/owner/credentials.ts'
@@ -34,7 +35,8 @@ export type { Project, ProjectPolicy, ProjectState } from './contract/owner/proj
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection } from './contract/presence.ts'
-export { neutralize, oneLine, type VisiblePiece, visiblePieces } from './plain-text.ts'
+export type { HostHistory, HostSample, HostSampleList, NodeStorage } from './contract/telemetry.ts'
+export { neutralize, oneLine, plainJson, type VisiblePiece, visiblePieces } from './plain-text.ts'
 export { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
 
 /** Options of {@link openOwner}. All have defaults. */

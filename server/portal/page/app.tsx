@@ -8,7 +8,7 @@ import { Refusal } from './parts/refusal.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
 import { Confirm } from './screens/confirm.tsx'
-import { Elsewhere } from './screens/elsewhere.tsx'
+import { NotFound } from './screens/not-found.tsx'
 import { Overview } from './screens/overview.tsx'
 import { Projects } from './screens/projects.tsx'
 import { SetUp } from './screens/set-up.tsx'
@@ -21,6 +21,10 @@ const Conversations = lazily(() => import('./screens/conversations.tsx').then((a
 const ProjectSettings = lazily(() =>
   import('./screens/project-settings.tsx').then((all) => all.ProjectSettings),
 )
+const NodeAudit = lazily(() => import('./screens/audit.tsx').then((all) => all.NodeAudit))
+const Node = lazily(() => import('./screens/node.tsx').then((all) => all.Node))
+const People = lazily(() => import('./screens/people.tsx').then((all) => all.People))
+const ProjectAudit = lazily(() => import('./screens/audit.tsx').then((all) => all.ProjectAudit))
 const Settings = lazily(() => import('./screens/settings.tsx').then((all) => all.Settings))
 const MessageAddress = lazily(() => import('./screens/message.tsx').then((all) => all.MessageAddress))
 const Tasks = lazily(() => import('./screens/tasks.tsx').then((all) => all.Tasks))
@@ -69,13 +73,17 @@ function Screens() {
         <Route path="/projects/:id/settings" component={ProjectSettings} />
         <Route path="/projects/:id/conversations" component={Conversations} />
         <Route path="/projects/:id/conversations/:conversation" component={Thread} />
+        <Route path="/projects/:id/audit" component={ProjectAudit} />
+        <Route path="/audit" component={NodeAudit} />
+        <Route path="/people" component={People} />
+        <Route path="/node" component={Node} />
         <Route path="/settings" component={Settings} />
         <Route path="/projects/:id/messages/:message" component={MessageAddress} />
         <Route path="/projects/:id/tasks" component={Tasks} />
         <Route path="/projects/:id/tasks/:task" component={OneTask} />
         <Route path="/projects/:id/transfers" component={Transfers} />
         <Route path="/projects/:id/transfers/:transfer" component={OneTransfer} />
-        <Route default component={Elsewhere} />
+        <Route default component={NotFound} />
       </Router>
     </Shell>
   )

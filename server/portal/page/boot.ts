@@ -32,7 +32,7 @@ export async function boot(): Promise<void> {
   takeHash()
   addEventListener('hashchange', () => {
     if (!/^\/(setup|sign-in)$/.test(location.pathname) || location.hash.length < 2) return
-    takeHash()
+    // The page that is loaded again takes the token.
     location.reload()
   })
   booted.value = { state: 'loading' }

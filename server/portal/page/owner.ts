@@ -1,10 +1,15 @@
 /** The owner's session in this browser, and the question for the password that a refusal asks. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { type BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
 import { hearClock } from './live/node-clock.ts'
 
 /** Undefined while nobody is signed in. */
 export const session = signal<OwnerSession | undefined>(undefined)
+
+// The node notes the use of a sign-in at most once a minute.
+effect(() => {
+  if (session.value !== undefined) hearClock(session.value.last_used_at, 60_000)
+})
 
 /** Open question: sign in again, or confirm the password. */
 export interface Asking {
@@ -50,8 +55,7 @@ export const busyAnswers = signal(0)
 
 export const owner = openOwner({
   reauthorize,
-  answered: ({ status, headers }) => {
-    hearClock(headers.get('date'))
+  answered: ({ status }) => {
     if (status === 503) busyAnswers.value += 1
   },
 })

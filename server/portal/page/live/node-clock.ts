@@ -10,21 +10,8 @@ const aheadMs = signal(0)
 
 export const nodeNow = computed(() => now.value.wallMs + aheadMs.value)
 
-let hasSnapshot = false
-
-/** Takes the time of an answer, from its header `Date`. A snapshot tells the time more exactly. */
-export function hearClock(date: string | null): void {
-  if (!hasSnapshot) take(date ?? '')
-}
-
-/** Takes the time at which the node made a snapshot. */
-export function hearSnapshot(observedAt: string): void {
-  hasSnapshot = true
-  take(observedAt)
-}
-
-function take(time: string): void {
-  const nodeMs = Date.parse(time)
-  // The header has whole seconds, so a smaller difference says nothing.
-  if (Math.abs(nodeMs - Date.now() - aheadMs.peek()) > 1500) aheadMs.value = nodeMs - Date.now()
+/** Takes a time that the node told as its present one, up to `lateMs` ago. */
+export function hearClock(iso: string, lateMs = 1000): void {
+  const ahead = Date.parse(iso) - Date.now()
+  if (Math.abs(ahead - aheadMs.peek()) > lateMs) aheadMs.value = ahead
 }

@@ -10,7 +10,7 @@ import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
-import { hearSnapshot } from './node-clock.ts'
+import { hearClock } from './node-clock.ts'
 import { withWait } from './waits.ts'
 
 interface Reading {
@@ -67,7 +67,7 @@ function begin(id: string): LiveProject {
     if (snapshot.observed_at < last) return
     reading.value = { snapshot, at: moment() }
     error.value = undefined
-    hearSnapshot(snapshot.observed_at)
+    hearClock(snapshot.observed_at)
     now.value = moment()
   }
   channel.onmessage = ({ data }: MessageEvent<ProjectSnapshot>) => take(data)

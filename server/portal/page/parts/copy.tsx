@@ -16,19 +16,25 @@ const key = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C'
 
 export function Copy({ text, label, from, isQuiet = false, copied }: Props) {
   const [words, setWords] = useState(label)
-  const copy = async () => {
+  const copy = async (button: HTMLButtonElement) => {
     try {
       await navigator.clipboard.writeText(text)
       setWords('Copied')
       copied?.()
     } catch {
-      from?.current?.select()
+      if (from?.current) from.current.select()
+      // The text stands before the button.
+      else if (button.previousElementSibling) getSelection()?.selectAllChildren(button.previousElementSibling)
       setWords(`Selected: press ${key}`)
     }
     setTimeout(() => setWords(label), 4000)
   }
   return (
-    <button type="button" class={isQuiet ? 'quiet' : undefined} onClick={() => void copy()}>
+    <button
+      type="button"
+      class={isQuiet ? 'quiet' : undefined}
+      onClick={({ currentTarget }) => void copy(currentTarget)}
+    >
       {words}
     </button>
   )

@@ -1,5 +1,6 @@
 /** The person who is signed in: sign-ins, password, and how this browser shows the page. */
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import type { OwnerSession } from '../../../../sdk/browser.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
@@ -12,6 +13,7 @@ import { ChangePassword } from './settings/password.tsx'
 import { SignIns } from './settings/sign-ins.tsx'
 
 export function Settings() {
+  const isByLink = useLocation().query.by === 'link'
   const [all, setAll] = useState<readonly OwnerSession[]>()
   const [error, setError] = useState<unknown>(undefined)
   const read = async () => {
@@ -28,6 +30,12 @@ export function Settings() {
     <>
       <Heading title="Settings">Settings</Heading>
       <Refusal error={error} />
+      {isByLink && (
+        <p class="silence">
+          You signed in with a link, which works once. Choose a password now: for a few minutes the page does
+          not ask for the old one.
+        </p>
+      )}
       {session.value && <You session={session.value} />}
       {all && <SignIns all={all} read={read} />}
       <Display />

@@ -26,7 +26,8 @@ export function SignIn() {
       .start({ link_token: token })
       .then((signedIn) => {
         session.value = signedIn
-        enter()
+        // A link works once, so the person needs a password for the next time.
+        if (path === '/sign-in') route('/settings?by=link', true)
       })
       .catch(setLinkError)
       .finally(() => setOpening(false))

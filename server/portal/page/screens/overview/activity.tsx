@@ -1,7 +1,7 @@
 /** The latest records of the audit, newest first, in words. */
 import type { AuditRecord } from '../../../../../sdk/browser.ts'
-import { auditKinds } from '../../../../../sdk/contract/audit-kinds.ts'
 import { Visible } from '../../text/visible.tsx'
+import { kindSentence, kindWords } from '../../words/audit.ts'
 import { ago, exact } from '../../words/time.ts'
 
 interface Props {
@@ -22,7 +22,7 @@ export function Activity({ project, records, nowMs }: Props) {
             </time>{' '}
             <span>
               <Visible text={actor.name === '' ? actor.kind : actor.name} />{' '}
-              <span class="kind" title={sentences[kind]}>
+              <span class="kind" title={kindSentence(kind)}>
                 {kindWords(kind)}
               </span>
             </span>
@@ -35,8 +35,3 @@ export function Activity({ project, records, nowMs }: Props) {
     </section>
   )
 }
-
-const sentences: Readonly<Record<string, string>> = auditKinds
-
-/** `message.acknowledged` becomes `message acknowledged`. */
-const kindWords = (kind: string): string => kind.replace('.', ': ').replaceAll('_', ' ')

@@ -1,0 +1,44 @@
+/** Counts the records that came after those on the screen. */
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { whileAttended } from '../../live/attendance.ts'
+import { pause } from '../../live/pause.ts'
+import type { ReadPage } from './export.ts'
+
+/** The audit of the node announces nothing, so the screen asks for what is new. */
+const everyMs = 10_000
+
+interface Asking {
+  /** Changes with the filters. */
+  readonly name: string
+  /** Newest record on the screen. Undefined before the first answer, null if the list is empty. */
+  readonly newest: string | null | undefined
+  /** Newest record of the project. Undefined for the audit of the node. */
+  readonly latest?: string | undefined
+  /** Reads the records after one, oldest first. */
+  readonly read: (after: string | undefined, signal: AbortSignal) => Promise<ReadPage>
+}
+
+/** Returns the text of the count: empty, `4`, or `100+`. */
+export function useNewRecords({ name, newest, latest, read }: Asking): ReadonlySignal<string> {
+  const [count] = useState(() => signal(''))
+  useEffect(() => {
+    count.value = ''
+    if (newest === undefined) return
+    const stopping = new AbortController()
+    const look = async (signal: AbortSignal) => {
+      const { audit, has_more } = await read(newest ?? undefined, signal)
+      count.value = audit.length === 0 ? '' : `${audit.length}${has_more ? '+' : ''}`
+    }
+    // What it does not learn now it learns at the next look.
+    const quietly = (signal: AbortSignal) => look(signal).catch(() => undefined)
+    if (latest !== undefined) void (latest === newest || quietly(stopping.signal))
+    else
+      void whileAttended(stopping.signal, async (signal) => {
+        await quietly(signal)
+        await pause(everyMs, signal)
+      })
+    return () => stopping.abort()
+  }, [name, newest, latest])
+  return count
+}
