@@ -43,8 +43,11 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
   return (
     <figure class="body">
       <figcaption>
-        written by <Visible text={from} />
-        {hidden > 0 && ` · ${plural(hidden, 'invisible character')} shown`}
+        <span>
+          written by <Visible text={from} />
+          {hidden > 0 && ` · ${plural(hidden, 'invisible character')} shown`}
+        </span>
+        <Copy text={text} label="Copy" isQuiet copied={copied} />
       </figcaption>
       {blocksOf(shown).map(({ isCode, lines: block }, index) =>
         isCode ? (
@@ -61,21 +64,22 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
         ),
       )}
       {isCut && opened === 0 && <p class="meta">…</p>}
-      <p class="actions">
-        {isCut && (
-          <button type="button" class="quiet" onClick={() => open(opened + step)}>
-            {opened > 0
-              ? `Show ${Math.min(step, left)} more lines`
-              : `Show ${left > step ? `the first ${step} lines` : 'all'} (${sizeOf(lines.length, text)})`}
-          </button>
-        )}
-        {isLong && opened > 0 && (
-          <button type="button" class="quiet" onClick={() => open(0)}>
-            Show less
-          </button>
-        )}
-        <Copy text={text} label="Copy" isQuiet copied={copied} />
-      </p>
+      {isLong && (
+        <p class="actions">
+          {isCut && (
+            <button type="button" class="quiet" onClick={() => open(opened + step)}>
+              {opened > 0
+                ? `Show ${Math.min(step, left)} more lines`
+                : `Show ${left > step ? `the first ${step} lines` : 'all'} (${sizeOf(lines.length, text)})`}
+            </button>
+          )}
+          {opened > 0 && (
+            <button type="button" class="quiet" onClick={() => open(0)}>
+              Show less
+            </button>
+          )}
+        </p>
+      )}
       <AddressList text={text} />
     </figure>
   )
