@@ -18,7 +18,7 @@ export interface Secrets {
   hasMore(): Promise<boolean>
   /**
    * Returns a new password, typed twice on a terminal or read from one line of standard input. A terminal asks
-   * again for one that is too short.
+   * again for one that is too short, and at most three times if the two differ.
    */
   nextChosen(what: string): Promise<string>
 }
@@ -32,6 +32,8 @@ export function openSecrets(io: Io, fromStdin: boolean): Secrets {
   })
 }
 
+const triesMost = 3
+
 function terminalSecrets(io: Io): Secrets {
   const next = async (what: string) => required(await io.readSecret(`${what}: `), what)
   return {
@@ -39,9 +41,11 @@ function terminalSecrets(io: Io): Secrets {
     hasMore: async () => true,
     nextChosen: async (what) => {
       const { min } = (await import('../../sdk/program.ts')).limits.password
-      let first = await next(what)
-      while (first.length < min) first = await next(`it must have at least ${min} characters; ${what}`)
-      if ((await io.readSecret(`${what}, again: `)) === first) return first
+      for (let tries = 0, ask = what; tries < triesMost; tries += 1, ask = `the two differ; ${what}`) {
+        let first = await next(ask)
+        while (first.length < min) first = await next(`it must have at least ${min} characters; ${what}`)
+        if ((await io.readSecret(`${what}, again: `)) === first) return first
+      }
       throw new CommandError('usage', 'the two passwords differ; nothing was changed')
     },
   }

@@ -216,12 +216,15 @@ test('a changed password ends every session, and the old password is refused', a
   const next = 'another horse battery staple'
   const short = await desk.run(['admin', 'password', '--password-stdin'], { stdin: 'short\n' })
   expect(short).toMatchObject({ code: 2, stderr: expect.not.stringContaining('short\n') })
-  expect(await desk.run(['admin', 'password'], { typed: [next, `${next}x`] })).toMatchObject({
+  // A terminal asks three times.
+  const differing = [1, 2, 3].flatMap(() => [next, `${next}x`])
+  expect(await desk.run(['admin', 'password'], { typed: [...differing, next, next] })).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('the two passwords differ'),
   })
   // A terminal asks again for a short password, before it asks for the second time.
-  const changed = await desk.run(['admin', 'password'], { typed: ['short', next, next] })
+  const typed = ['short', next, `${next}x`, next, next]
+  const changed = await desk.run(['admin', 'password'], { typed })
   expect(changed).toMatchObject({ code: 0, stdout: expect.stringContaining('password changed') })
   expect((await admin('whoami')).code).toBe(5)
   expect((await login()).code).toBe(5)
