@@ -25,15 +25,15 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
   return withOwnerHints(async () => {
     const { Owner } = await import('../../sdk/index.ts')
     const reload = () => loadOwnerProfile(context)
-    await using owner = Owner.resume(profile, { ...(await clientOptions(context)), reload })
+    await using owner = Owner.resume(profile, { ...(await clientOptions(context, profile.ca)), reload })
     return await act(owner)
   })
 }
 
 /** Options of every client that this program creates. */
-export const clientOptions = async ({ fetch, random, signal }: CliContext) => ({
+export const clientOptions = async ({ fetch, random, signal }: CliContext, ca?: string) => ({
   client: { name: 'bridge', version },
-  fetch: await fetch(),
+  fetch: await fetch(ca),
   random,
   signal,
 })
@@ -69,7 +69,9 @@ export async function confirmed<T>(
 export async function confirm(context: CliContext, owner: Owner, password: string): Promise<void> {
   const { user } = await owner.signIn.confirm(password, { signal: context.signal })
   const kept = owner.keep()
-  if (kept !== undefined) await saveOwnerProfile(context, { ...kept, name: user.name })
+  if (kept === undefined) return
+  const ca = (await loadOwnerProfile(context))?.ca
+  await saveOwnerProfile(context, { ...kept, name: user.name, ...(ca !== undefined && { ca }) })
 }
 
 /** Returns whether the node refused with this code. */

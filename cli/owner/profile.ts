@@ -13,9 +13,10 @@ import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 import { profilePaths } from '../profile/profile.ts'
 
-/** Stored sign-in: the session and the name of its user. */
+/** Stored sign-in: the session, the name of its user, and the certificate authority of the node if one was given. */
 export interface OwnerProfile extends KeptSignIn {
   readonly name: string
+  readonly ca?: string | undefined
 }
 
 type Location = Pick<CliContext, 'home' | 'settings'>
@@ -40,4 +41,5 @@ export const saveOwnerProfile = (location: Location, profile: OwnerProfile): Pro
 export const forgetOwnerProfile = (location: Location): Promise<void> => rm(fileOf(location), { force: true })
 
 const isProfile = (stored: Record<string, unknown>): stored is OwnerProfile & Record<string, unknown> =>
-  ['base_url', 'portal_origin', 'cookie', 'name'].every((name) => typeof stored[name] === 'string')
+  ['base_url', 'portal_origin', 'cookie', 'name'].every((name) => typeof stored[name] === 'string') &&
+  (stored.ca === undefined || typeof stored.ca === 'string')

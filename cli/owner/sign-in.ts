@@ -10,8 +10,13 @@ export type SignInProof =
   | { readonly token: string; readonly name: string; readonly password: string }
 
 /** Signs in at a node, stores the session in the profile, and prints it. */
-export async function signInAt(context: CliContext, baseUrl: string, proof: SignInProof): Promise<void> {
-  const { owner, session } = await signedInAt(context, baseUrl, proof)
+export async function signInAt(
+  context: CliContext,
+  baseUrl: string,
+  proof: SignInProof,
+  ca?: string,
+): Promise<void> {
+  const { owner, session } = await signedInAt(context, baseUrl, proof, ca)
   await owner.close()
   context.output.result(session, `${sessionText(session)} at ${baseUrl}`)
 }
@@ -21,15 +26,16 @@ export async function signedInAt(
   context: CliContext,
   baseUrl: string,
   proof: SignInProof,
+  ca?: string,
 ): Promise<{ readonly owner: Owner; readonly session: OwnerSession }> {
-  const options = { ...(await clientOptions(context)), baseUrl }
+  const options = { ...(await clientOptions(context, ca)), baseUrl }
   return withOwnerHints(async () => {
     const { Owner } = await import('../../sdk/index.ts')
     const owner = await ('token' in proof
       ? Owner.setup({ ...options, ...proof })
       : Owner.signIn({ ...options, ...proof }))
     const { kept, session } = signedIn(owner)
-    await saveOwnerProfile(context, { ...kept, name: session.user.name })
+    await saveOwnerProfile(context, { ...kept, name: session.user.name, ...(ca !== undefined && { ca }) })
     return { owner, session }
   }, baseUrl)
 }

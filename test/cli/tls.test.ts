@@ -52,6 +52,17 @@ test('owner and agent use the node, a client without the authority refuses it, a
   // Owner requests carry the origin that the node has for itself.
   const at = ['--url', `https://127.0.0.1:${port}`]
   await ok(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin'], `${link.trim()}\n${password}\n`)
+  // Elsewhere, the owner gives the authority once, and the sign-in keeps it.
+  const far = (words: string[]) => home.run([...words, '--profile', 'far'], { stdin: `${password}\n` })
+  const login = ['admin', 'login', ...at, '--name', 'olu', '--password-stdin']
+  expect(await far(login)).toMatchObject({ code: 9, stderr: expect.stringContaining('does not trust') })
+  expect(await far([...login, '--ca', key])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('holds no certificate'),
+  })
+  expect(await far([...login, '--ca', root])).toMatchObject({ code: 0 })
+  expect(await far(['admin', 'whoami'])).toMatchObject({ code: 0 })
+  expect(await far(login)).toMatchObject({ code: 0 })
   await ok(['admin', 'project', 'create', 'demo'])
   await ok(['admin', 'agent', 'create', 'ada'])
   const { stdout: prompt } = await ok(['admin', 'enrollment', 'create', 'ada'])

@@ -9,12 +9,14 @@ import type { PasswordOption } from '../../owner/client.ts'
 import { parseLink, requireUrl } from '../../owner/link.ts'
 import { loadOwnerProfile } from '../../owner/profile.ts'
 import { signInAt } from '../../owner/sign-in.ts'
+import { readAuthority } from '../../profile/authority.ts'
 import { openSecrets } from '../../terminal/secrets.ts'
 
 export interface LoginOptions extends PasswordOption {
   url?: string
   name?: string
   link?: true
+  ca?: string
 }
 
 export function loginCommand(context: CliContext, run = login): Command {
@@ -23,6 +25,7 @@ export function loginCommand(context: CliContext, run = login): Command {
     .option('--url <url>', 'address of the node (default: the last one)')
     .option('--name <name>', 'your name (default: the last one)')
     .option('--password-stdin', 'read the password from standard input')
+    .option('--ca <file>', 'trust this certificate authority at the node; the sign-in keeps it')
     .addOption(
       new Option(
         '--link',
@@ -39,14 +42,27 @@ export async function login(context: CliContext, options: LoginOptions): Promise
   const name = options.name ?? last?.name
   if (name === undefined)
     throw new CommandError('usage', 'no name was given', { hint: '--name gives your name' })
+  const ca = await authorityOf(context, baseUrl, options)
   const password = await openSecrets(context.io, options.passwordStdin === true).next('password')
-  await signInAt(context, baseUrl, { name, password })
+  await signInAt(context, baseUrl, { name, password }, ca)
 }
 
-async function loginByLink(context: CliContext, { url }: LoginOptions): Promise<void> {
+async function loginByLink(context: CliContext, options: LoginOptions): Promise<void> {
   const secrets = openSecrets(context.io, !context.io.isTerminal.stdin)
   const { token, origin } = parseLink(await secrets.next('one-time link'))
-  await signInAt(context, await requireUrl(url ?? origin), { linkToken: token })
+  const baseUrl = await requireUrl(options.url ?? origin)
+  await signInAt(context, baseUrl, { linkToken: token }, await authorityOf(context, baseUrl, options))
+}
+
+/** Returns the given authority, else that of the last sign-in at this node. */
+async function authorityOf(
+  context: CliContext,
+  baseUrl: string,
+  { ca }: LoginOptions,
+): Promise<string | undefined> {
+  if (ca !== undefined) return readAuthority(ca)
+  const last = await loadOwnerProfile(context).catch(() => undefined)
+  return last?.base_url === baseUrl ? last.ca : undefined
 }
 
 /** Reads the stored sign-in. An unreadable one must not prevent a new sign-in. */
