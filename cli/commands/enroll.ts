@@ -154,7 +154,12 @@ function worded(cause: BridgeError, baseUrl: string): Error {
 }
 
 const pasted = ({ io }: CliContext): Promise<string> =>
-  io.isTerminal.stdin ? io.readPasted('enrolment code, or the whole prompt: ', hasCode) : io.readAll()
+  io.isTerminal.stdin
+    ? io.readPasted('enrolment code, or the whole prompt: ', {
+        isWhole: hasCode,
+        missing: 'no enrolment code yet: paste the rest, or press control-D to end: ',
+      })
+    : io.readAll()
 
 /** Reads the stored profile. With `--replace`, an unreadable one is treated as absent. */
 async function earlier(paths: ProfilePaths, options: EnrollOptions): Promise<ProfileRecord | undefined> {

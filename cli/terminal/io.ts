@@ -51,9 +51,9 @@ export interface Io {
   readSecret(prompt: string): Promise<string>
   /**
    * Text pasted on the terminal, of any number of lines, without echo. It ends with the line end after which
-   * `isWhole` holds and nothing more arrives for 300 ms, or with control-D.
+   * `isWhole` holds and nothing more arrives for 300 ms, or with control-D. Lines that are not whole get one remark.
    */
-  readPasted(prompt: string, isWhole: (text: string) => boolean): Promise<string>
+  readPasted(prompt: string, whole: Omit<Paste, 'prompt'>): Promise<string>
 }
 
 /** Larger than any request body may be. */
@@ -129,7 +129,7 @@ export function createIo(streams: Streams, onClosed: () => void = () => {}): Io 
       streams.stdin.isTTY === true
         ? readUnechoed(streams.stdin, streams.stderr, prompt)
         : readLine(streams.stdin),
-    readPasted: (prompt, isWhole) => readPaste(streams.stdin, streams.stderr, { prompt, isWhole }),
+    readPasted: (prompt, whole) => readPaste(streams.stdin, streams.stderr, { prompt, ...whole }),
   }
   return io
 }
@@ -160,16 +160,23 @@ const quietMs = 300
 interface Paste {
   readonly prompt: string
   readonly isWhole: (text: string) => boolean
+  /** Shown once if lines were pasted that are not whole. */
+  readonly missing: string
 }
 
 /** Reads pasted lines in raw mode; see {@link Io.readPasted}. */
-function readPaste(stdin: Streams['stdin'], stderr: Writable, { prompt, isWhole }: Paste): Promise<string> {
+function readPaste(
+  stdin: Streams['stdin'],
+  stderr: Writable,
+  { prompt, isWhole, missing }: Paste,
+): Promise<string> {
   stdin.setRawMode?.(true)
   stderr.write(prompt)
   stdin.resume()
   return new Promise((resolve, reject) => {
     let text = ''
     let timer: NodeJS.Timeout | undefined
+    let isTold = false
     const end = (settle: () => void) => {
       clearTimeout(timer)
       stdin.off('data', onData)
@@ -179,7 +186,10 @@ function readPaste(stdin: Streams['stdin'], stderr: Writable, { prompt, isWhole 
       settle()
     }
     const endIfWhole = () => {
-      if (text.includes('\n') && isWhole(text)) end(() => resolve(text))
+      if (!text.includes('\n')) return
+      if (isWhole(text)) return end(() => resolve(text))
+      if (!isTold) stderr.write(`\n${missing}`)
+      isTold = true
     }
     const onData = (chunk: Buffer | string) => {
       clearTimeout(timer)

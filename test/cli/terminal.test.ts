@@ -160,6 +160,17 @@ test('a prompt pasted on a terminal is read to its end, without echo, and names 
   for (const secret of [code, 'not for a shell']) expect(terminal.sent()).not.toContain(secret)
 })
 
+test('pasted lines without a code get one remark, and control-D ends them', async () => {
+  const terminal = inTerminal('bridge enroll', home)
+  await terminal.shows('enrolment code, or the whole prompt: ')
+  terminal.type('You are the agent.\r\rYour node is here.\r')
+  await terminal.shows('no enrolment code yet: paste the rest, or press control-D to end: ')
+  terminal.type('more\r\u0004')
+  expect(await terminal.ended).toBe(2)
+  expect(terminal.sent().match(/no enrolment code yet/g)).toHaveLength(1)
+  expect(terminal.sent()).toContain('bridge: no enrolment code on standard input')
+})
+
 test('a secret is prompted for on a terminal without echo, and without a terminal there is no prompt', async () => {
   const enroll = `enroll --url ${node.url} --profile new`
   const terminal = inTerminal(`bridge ${enroll}`, home)
