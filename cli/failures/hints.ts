@@ -85,7 +85,8 @@ const refusals: Partial<Record<RefusalCode, string>> = {
 }
 
 const locals: Partial<Record<LocalErrorCode, string>> = {
-  unreachable: 'is the node running, and is this its address?',
+  unreachable:
+    'is the node running, and is this its address? bridge up or bridge server start, on its machine, starts it',
   bad_response: 'is this the address of a bridge node? check its /api/health',
   redirected: 'use the address that it redirects to, if that is the node',
   sandbox_blocked: 'allow this program to open network connections, then run bridge outbox flush',

@@ -294,7 +294,12 @@ test.each([
     '',
     'the address has the path /setup; most nodes are at http://b.example',
   ],
-  ['http://b.example', 'unreachable', 'ECONNREFUSED', 'is the node running, and is this its address?'],
+  [
+    'http://b.example',
+    'unreachable',
+    'ECONNREFUSED',
+    'is the node running, and is this its address? bridge up or bridge server start',
+  ],
 ] as const)('at %s a %s (%s) has its own hint', async (address, code, reason, hint) => {
   const { context } = framed()
   context.address = address
