@@ -146,14 +146,16 @@ async function proofOf(
   const user = name ?? (context.environment.USER || context.environment.USERNAME || 'owner')
   if (passwordStdin === true || context.io.isTerminal.stdin) {
     const secrets = openSecrets(context.io, passwordStdin === true)
-    const what = `new password of the owner ${user}, at least 12 characters`
+    const what = `new password of ${theOwner(user)}, at least 12 characters`
     return { token, name: user, password: await secrets.nextChosen(what) }
   }
   context.output.next(
-    `the owner ${user} has no password; bridge server owner-link prints a link to sign in with`,
+    `${theOwner(user)} has no password; bridge server owner-link prints a link to sign in with`,
   )
   return { token, name: user, password: context.random(32).toString('base64url') }
 }
+
+const theOwner = (name: string): string => (name === 'owner' ? 'the owner' : `the owner ${name}`)
 
 /** Parses the names of agents. */
 function names(text: string): readonly string[] {
