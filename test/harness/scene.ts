@@ -13,7 +13,7 @@ import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { program } from '../support/program.ts'
 import { lastOf, processesOf } from '../support/remains.ts'
 import { type Ended, Started, TestHome } from '../support/test-home.ts'
-import { agentPath, findHarness } from './programs.ts'
+import { agentPath, pathOf } from './programs.ts'
 import { Terminal } from './terminal.ts'
 
 export const secret = 'SECRET-BODY: please review the parser'
@@ -97,7 +97,7 @@ export class Scene {
 
   /** Trusts every hook that Codex finds, as its user does in `/hooks`. */
   async trustAll(environment: Readonly<Record<string, string>>): Promise<void> {
-    const { path } = findHarness('codex') ?? { path: 'codex' }
+    const path = pathOf('codex') ?? 'codex'
     const machine = { home: this.folder, environment, node: process.execPath, program }
     for (const { key, currentHash } of await listHooks(path, machine))
       appendFileSync(

@@ -47,6 +47,12 @@ const install = (harness: string, ...more: readonly string[]) =>
 describe.skipIf(!has('claude'))('verify claude', () => {
   test('a good installation passes, and leaves nothing behind', async () => {
     await install('claude')
+    // Settings of the user, which the harness must not see.
+    const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
+    scene.write('.claude/settings.json', {
+      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', CLAUDE_CODE_USE_BEDROCK: '1' },
+      hooks: { SessionStart: [{ hooks: [theirs] }] },
+    })
     // An older message does not hold up the notice of the test.
     await scene.mail()
     const { code, stdout, stderr } = await verify('claude', '--from', 'dora')
@@ -55,6 +61,7 @@ describe.skipIf(!has('claude'))('verify claude', () => {
       '',
       expect.stringMatching(/ok +harness +Claude Code showed the notice/),
     ])
+    expect(scene.exists('theirs')).toBe(false)
     expect(stdout).toMatch(/ok +waiter +woke the session after/)
     expect(stdout).toMatch(/ok +answer +dora sees the message acknowledged/)
     const left = readdirSync(placesOf(join(scene.folder, 'bridge'), 'cleo').folder)
@@ -63,20 +70,13 @@ describe.skipIf(!has('claude'))('verify claude', () => {
   })
 
   test('--in-place uses the settings of the user, but neither their model nor their account', async () => {
-    const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
-    const path = scene.write('.claude/settings.json', {
-      env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', CLAUDE_CODE_USE_BEDROCK: '1' },
-      hooks: { SessionStart: [{ hooks: [theirs] }] },
-    })
-    const good = await verify('claude', '--from', 'dora')
-    expect([good.code, scene.exists('theirs')]).toEqual([0, false])
     const inPlace = await verify('claude', '--from', 'dora', '--in-place')
     expect([inPlace.code, inPlace.stdout]).toEqual([
       0,
       expect.stringMatching(/ok +harness +Claude Code showed the notice/),
     ])
     expect(scene.exists('theirs')).toBe(true)
-    rmSync(path)
+    rmSync(join(scene.folder, '.claude/settings.json'))
     await scene.quiet()
   })
 
@@ -154,8 +154,6 @@ describe.skipIf(!has('claude'))('verify claude', () => {
         'waiter: the waiter was killed (SIGKILL) before it woke the session; find out which program ends it, then verify again',
       ],
     })
-    // The next one cleans up.
-    expect(await verify('claude', '--from', 'dora')).toMatchObject({ code: 0 })
     await scene.quiet()
   })
 
