@@ -5,7 +5,7 @@
  * disk.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -28,6 +28,7 @@ export function makeTemporary(): Temporary {
 
 function inMemory(): string | undefined {
   try {
+    removeAbandoned()
     const { bavail, bsize } = statfsSync(sharedMemory)
     if (bavail * bsize < enoughBytes) return undefined
     const folder = folderIn(sharedMemory)
@@ -39,9 +40,34 @@ function inMemory(): string | undefined {
   return undefined
 }
 
+/**
+ * Removes the folders of killed runs, which would use memory until the machine restarts. A run in another
+ * container has a process that cannot be seen from here, so a folder in use within the last hour stays.
+ */
+function removeAbandoned(): void {
+  for (const name of readdirSync(sharedMemory)) {
+    const [, pid] = /^bridge-tests-(\d+)-/.exec(name) ?? []
+    const path = join(sharedMemory, name)
+    if (pid === undefined || isAlive(Number(pid))) continue
+    try {
+      if (Date.now() - statSync(path).mtimeMs > 3_600_000) rmSync(path, { recursive: true })
+    } catch {
+      // Another run has removed it, or it belongs to another user.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
 /** Makes a folder that is open to all, because some tests start programs as another user. */
 function folderIn(parent: string): string {
-  const folder = mkdtempSync(join(parent, 'bridge-tests-'))
+  const folder = mkdtempSync(join(parent, `bridge-tests-${process.pid}-`))
   chmodSync(folder, 0o755)
   return folder
 }
