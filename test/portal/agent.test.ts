@@ -173,7 +173,6 @@ inChromium('the page of an agent', () => {
       await expect(enroll(bridge.url, codeOf(prompt), bridge.clock)).rejects.toThrow('enrollment_used')
       await section('Enrolment')
         .getByText(/^ ?The code was used a second time/)
-        .first()
         .waitFor()
       await picture('agent-reused')
       expect(faults).toEqual([])

@@ -1,15 +1,13 @@
 /** One agent: presence, instructions, enrolment, credentials, takeover, recipient key, profile, pairs. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
-import { connectionLabels, type Agent as Data, oneLine } from '../../../../sdk/browser.ts'
+import { connectionLabels, type Agent as Data } from '../../../../sdk/browser.ts'
 import { type LiveProject, liveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
-import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
-import { act, note } from '../parts/toast.tsx'
 import { useOne, useWhole } from '../parts/whole.ts'
 import { Visible } from '../text/visible.tsx'
 import { presence } from '../words/connection.ts'
@@ -21,6 +19,7 @@ import { Presence } from './agent/presence.tsx'
 import { Profile } from './agent/profile.tsx'
 import { RecipientKey } from './agent/recipient-key.tsx'
 import { useSession } from './agent/session.ts'
+import { StateButton } from './agent/state-button.tsx'
 import { Takeover } from './agent/takeover.tsx'
 import { isLive } from './agents/binding.ts'
 
@@ -142,41 +141,5 @@ function Page({ project, agent, live, refresh, error }: Props) {
       <Profile {...about} environments={environments.items.value ?? []} refresh={refresh} />
       <PairsOfAgent {...about} />
     </>
-  )
-}
-
-function StateButton({ project, agent, refresh }: Pick<Props, 'project' | 'agent' | 'refresh'>) {
-  const name = oneLine(agent.name)
-  const set = async (state: Data['state']) => {
-    await owner.agents.setState(project, agent.id, state)
-    await refresh()
-  }
-  if (agent.state === 'disabled')
-    return (
-      <button
-        type="button"
-        onClick={() =>
-          void act(async () => {
-            await set('enabled')
-            note(`${name} is enabled.`, () => set('disabled'))
-          })
-        }
-      >
-        Enable
-      </button>
-    )
-  return (
-    <ActButton
-      label="Disable…"
-      title={`Disable ${name}?`}
-      verb={`Disable ${name}`}
-      busy="Disabling…"
-      act={() => set('disabled')}
-    >
-      <p>
-        Its session ends at once, and the node refuses its requests. Its history stays, and you can enable it
-        again.
-      </p>
-    </ActButton>
   )
 }

@@ -1,7 +1,13 @@
 /** Enrolments of an agent: the prompt that makes it one, and how far the last prompt has come. */
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Enrollment, EnrollmentIssued, SnapshotAgent } from '../../../../../sdk/browser.ts'
-import { oneLine } from '../../../../../sdk/browser.ts'
+import {
+  type AuditRecord,
+  type Enrollment,
+  type EnrollmentIssued,
+  oneLine,
+  type SnapshotAgent,
+} from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.tsx'
@@ -46,11 +52,15 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
       {reused.length > 0 && (
         <ul class="progress">
           {reused.map(({ subject }) => (
-            <Reused key={subject.id} />
+            <Fragment key={subject.id}>
+              <Reused />
+              <li>
+                <a href={`/projects/${project}/audit?kind=enrollment.reused&subject=${subject.id}`}>
+                  See it in the audit
+                </a>
+              </li>
+            </Fragment>
           ))}
-          <li>
-            <a href={`/projects/${project}/audit?kind=enrollment.reused`}>See it in the audit</a>
-          </li>
         </ul>
       )}
       {all?.length === 0 && issued === undefined && (
@@ -78,9 +88,7 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
               name={agent.name}
               expiresAt={issued.expires_at}
               seen={seen}
-              records={activity.filter(
-                (record) => concerns(record, id) && Date.parse(record.at) >= createdMs(latest),
-              )}
+              records={activity.filter((record) => concerns(record, id) && isAfter(record, latest))}
               nowMs={nowMs}
               isStale={live.isStale.value}
             />
@@ -121,9 +129,9 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
   )
 }
 
-/** Records of an earlier prompt must not count for this one. */
-const createdMs = (enrolment: Enrollment | undefined): number =>
-  enrolment === undefined ? Number.POSITIVE_INFINITY : Date.parse(enrolment.created_at)
+/** A record of an earlier prompt does not count for this one. A second use has its line above. */
+const isAfter = ({ at, kind }: AuditRecord, enrolment: Enrollment | undefined): boolean =>
+  enrolment !== undefined && at >= enrolment.created_at && kind !== 'enrollment.reused'
 
 const isPending = ({ state, expires_at }: Enrollment, nowMs: number): boolean =>
   state === 'pending' && Date.parse(expires_at) > nowMs
