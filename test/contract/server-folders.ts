@@ -39,9 +39,12 @@ function levelOf(folder: string): number {
   return found < 0 ? nounLevel : found
 }
 
-/** `server/tasks/store.ts` is in `tasks`, `server/app.ts` in `app.ts`. */
+/**
+ * `server/tasks/store.ts` is in `tasks`, `server/app.ts` in `app.ts`. A file directly in the owner's page, which
+ * is a program of its own, counts as a folder too.
+ */
 const folderOf = (path: string): string =>
-  /^server\/(.+)\/[^/]+$/.exec(path)?.[1] ?? path.slice('server/'.length)
+  /^server\/(?!portal\/page\/[^/]+$)(.+)\/[^/]+$/.exec(path)?.[1] ?? path.slice('server/'.length)
 
 /** Maps each folder to those that it imports. `files` maps each path in `server/` to its text. */
 export function folderGraph(files: Readonly<Record<string, string>>): Map<string, Set<string>> {

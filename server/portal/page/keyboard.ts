@@ -5,6 +5,7 @@
  * - `g` and a letter open a section of the project. `j` and `k` go through the rows.
  */
 import { signal } from '@preact/signals'
+import { moment } from './clock.ts'
 import { preferences } from './preferences.ts'
 
 export const isHelpOpen = signal(false)
@@ -20,20 +21,20 @@ export const sectionKeys = [
   ['f', '/transfers', 'Transfers'],
 ] as const
 
-const filters = '[data-filter], [type=search], .filters input, .filters select'
-const rows = '[data-row], tbody tr, .rows > li'
+const filters = '[data-filter], [type=search], .filters input, .filters select, .work-filters select'
+const rows = '[data-row], tbody tr, .rows > li, .board li'
 
 /** Begins to listen. Returns what ends it. */
 export function listenForKeys(route: (path: string) => void): () => void {
   let pairedAt = Number.NEGATIVE_INFINITY
   const press = (event: KeyboardEvent) => {
     if (!isMeant(event)) return
-    const isPair = performance.now() - pairedAt < pairMs
+    const isPair = moment().monotonicMs - pairedAt < pairMs
     pairedAt = Number.NEGATIVE_INFINITY
     const section = isPair ? sectionKeys.find(([key]) => key === event.key) : undefined
     const project = /^\/projects\/[^/]+/.exec(location.pathname)?.[0]
     if (section !== undefined && project !== undefined) route(`${project}${section[1]}`)
-    else if (event.key === 'g') pairedAt = performance.now()
+    else if (event.key === 'g') pairedAt = moment().monotonicMs
     else if (event.key === '?') isHelpOpen.value = true
     else if (event.key === '/') find(filters)[0]?.focus()
     else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)

@@ -1,7 +1,7 @@
 /** The owner's session in this browser, and the question for the password that a refusal asks. */
 import { effect, signal } from '@preact/signals'
 import { type BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
-import { hearClock } from './live/node-clock.ts'
+import { hearClock } from './node-clock.ts'
 
 /** Undefined while nobody is signed in. */
 export const session = signal<OwnerSession | undefined>(undefined)

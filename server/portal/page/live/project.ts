@@ -8,9 +8,9 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
+import { hearClock } from '../node-clock.ts'
 import { owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
-import { hearClock } from './node-clock.ts'
 import { withWait } from './waits.ts'
 
 interface Reading {

@@ -1,5 +1,5 @@
 /** Words about a time, drawn again each second. */
-import { nodeNow } from '../live/node-clock.ts'
+import { nodeNow } from '../node-clock.ts'
 
 interface Props {
   /** Gets the present time of the node. */

@@ -1,5 +1,5 @@
 /** A time: relative or exact as the reader prefers, with the exact times of both zones in its title. */
-import { nodeNow } from '../live/node-clock.ts'
+import { nodeNow } from '../node-clock.ts'
 import { preferences } from '../preferences.ts'
 import { exact, otherwise, when } from '../words/time.ts'
 

@@ -1,8 +1,8 @@
 /** The node: load of the hosts, room on its disk, its health, and the commands for its upkeep. */
 import { useEffect, useMemo } from 'preact/hooks'
-import { hearClock } from '../live/node-clock.ts'
 import { polled } from '../live/polled.ts'
 import { silentMs } from '../live/project.ts'
+import { hearClock } from '../node-clock.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'

@@ -10,6 +10,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Older, usePages } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
+import { olderOf } from '../parts/whole.ts'
 import { type TransferState, transferStates } from '../words/transfers.ts'
 import { TransferTable } from './transfers/table.tsx'
 
@@ -31,7 +32,7 @@ export function Transfers() {
     async (after, signal) => {
       const query = { after, state, order: 'newest_first', limit: limits.pageMax, signal } as const
       const page = await owner.transfers.list(id, query)
-      return { items: page.transfers, older: page.has_more ? (page.next_after ?? undefined) : undefined }
+      return { items: page.transfers, older: olderOf(page) }
     },
     { live, kinds: ['transfer.'] },
   )

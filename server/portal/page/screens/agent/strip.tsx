@@ -1,6 +1,7 @@
 /** What the audit recorded of an agent in the last 24 hours, half hour by half hour. */
 import { useEffect, useState } from 'preact/hooks'
 import type { AuditRecord } from '../../../../../sdk/browser.ts'
+import { nodeNow } from '../../node-clock.ts'
 import { owner } from '../../owner.ts'
 import { usePages } from '../../parts/page-of.tsx'
 import { olderOf } from '../../parts/whole.ts'
@@ -14,7 +15,7 @@ const readAtMost = 500
 const height = 40
 
 export function Strip({ project, agent: { id }, live }: About) {
-  const [endMs] = useState(() => live.nodeNow.peek() || Date.now())
+  const [endMs] = useState(() => nodeNow.peek())
   const since = new Date(endMs - steps * stepMs).toISOString()
   const records = usePages(
     `strip ${id}`,

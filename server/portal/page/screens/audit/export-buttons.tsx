@@ -1,6 +1,6 @@
 /** Buttons that save the audit, with the filters of the screen, as a file. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { nodeNow } from '../../live/node-clock.ts'
+import { nodeNow } from '../../node-clock.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { exported, type Format, mostRecords, type ReadPage, types } from './export.ts'
 

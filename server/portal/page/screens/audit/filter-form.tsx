@@ -1,6 +1,6 @@
 /** Filters of the audit: kind, actor, subject and time. A change goes into the address at once. */
 import { useEffect, useId, useState } from 'preact/hooks'
-import { nodeNow } from '../../live/node-clock.ts'
+import { nodeNow } from '../../node-clock.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { Field } from '../../parts/field.tsx'
 import { preferences } from '../../preferences.ts'

@@ -4,11 +4,12 @@
  * A task that moves between two reads may be in two lists. The newer reading of it counts.
  */
 import { limits, type Task } from '../../../../../sdk/browser.ts'
-import { nodeNow } from '../../live/node-clock.ts'
 import type { Pages, ReadPage } from '../../live/pages.ts'
 import type { LiveProject } from '../../live/project.ts'
+import { nodeNow } from '../../node-clock.ts'
 import { owner } from '../../owner.ts'
 import { usePages } from '../../parts/page-of.tsx'
+import { olderOf } from '../../parts/whole.ts'
 import type { TaskState } from '../../words/tasks.ts'
 import { beginningOf, type Filter } from './filter.ts'
 
@@ -29,7 +30,7 @@ export function useTasks(project: string, { span, agent }: Filter, live: LivePro
     async (after, signal) => {
       const query = { after, state, order: 'newest_first', limit: limits.pageMax, signal } as const
       const page = await owner.tasks.list(project, { ...query, assigneeAgentId: agent || undefined })
-      return { items: page.tasks, older: page.has_more ? (page.next_after ?? undefined) : undefined }
+      return { items: page.tasks, older: olderOf(page) }
     }
   const ofSpan: ReadPage<Task> = async (after, signal) => {
     const page = await read(undefined)(after, signal)

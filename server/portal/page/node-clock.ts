@@ -3,7 +3,7 @@
  * by its own clock.
  */
 import { computed, signal } from '@preact/signals'
-import { now } from '../clock.ts'
+import { moment, now } from './clock.ts'
 
 /** Milliseconds that the clock of the node is ahead of the clock of this browser. */
 const aheadMs = signal(0)
@@ -12,6 +12,6 @@ export const nodeNow = computed(() => now.value.wallMs + aheadMs.value)
 
 /** Takes a time that the node told as its present one, up to `lateMs` ago. */
 export function hearClock(iso: string, lateMs = 1000): void {
-  const ahead = Date.parse(iso) - Date.now()
+  const ahead = Date.parse(iso) - moment().wallMs
   if (Math.abs(ahead - aheadMs.peek()) > lateMs) aheadMs.value = ahead
 }
