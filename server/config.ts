@@ -9,6 +9,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
 import { ConfigError } from './config-error.ts'
+import { databaseUrlOf } from './database-url.ts'
 import {
   type Exposure,
   hostOf,
@@ -83,6 +84,21 @@ export const settings = [
     kind: 'text',
     fallback: '',
     meaning: 'comma-separated addresses or subnets whose X-Forwarded-For header is trusted',
+  },
+  {
+    name: 'database',
+    env: 'BRIDGE_DATABASE_URL',
+    kind: 'text',
+    fallback: '',
+    meaning:
+      'PostgreSQL database as postgres://user@host/name; if empty, SQLite in the data folder. A password belongs in the variable, in database_url_file or in ~/.pgpass',
+  },
+  {
+    name: 'database_url_file',
+    env: 'BRIDGE_DATABASE_URL_FILE',
+    kind: 'file',
+    fallback: '',
+    meaning: 'file with the URL of the PostgreSQL database, password included, instead of database',
   },
   {
     name: 'stage',
@@ -205,6 +221,8 @@ export interface Config extends Exposure {
   /** File with the certificate authority that prompts hand out. */
   readonly tlsCa: string | undefined
   readonly data: string
+  /** PostgreSQL database. Undefined for SQLite in the data folder. */
+  readonly databaseUrl: string | undefined
   readonly port: number
   readonly stage: string
   readonly logLevel: string
@@ -253,6 +271,7 @@ export function readConfig(
     if (setting?.kind !== 'file' || found === '') return found
     return here === undefined ? resolve(data, found) : resolve(found)
   }
+  const open = flags.database ?? (env.BRIDGE_DATABASE_URL === undefined ? file.database : undefined)
   const packageBytes = integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax)
   const packagesBytes = integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax)
   const share = String(Math.max(packageBytes, Math.floor(packagesBytes / sendersAtLeast)))
@@ -265,6 +284,7 @@ export function readConfig(
       tls: tlsFilesOf(value('tls_cert'), value('tls_key')),
       trustedProxies: trustedProxiesOf(value('trusted_proxy')),
     }),
+    databaseUrl: databaseUrlOf(value('database'), value('database_url_file'), open),
     tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
     stage: value('stage'),

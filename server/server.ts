@@ -10,10 +10,10 @@ import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
 import type { Config } from './config.ts'
-import { type Context, createClocks, createContext, type ServerChance } from './context.ts'
+import { type Clocks, type Context, createClocks, createContext, type ServerChance } from './context.ts'
 import { createCommitListeners } from './database/commit-listeners.ts'
 import type { NodeDatabase } from './database/node-database.ts'
-import { openNodeDatabase } from './database/sqlite/database.ts'
+import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { lockDataFolder } from './database/sqlite/lock.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
 import { finishReplacement } from './host/backups/replacing.ts'
@@ -29,6 +29,7 @@ import { jobsOf } from './maintenance-jobs.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
 import { observe } from './observe.ts'
+import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import { startRemovals } from './projects/removal.ts'
@@ -57,7 +58,8 @@ export interface RunningServer {
 const graceMs = 10_000
 
 export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
-  const { clock, monotonicMs, processMs, elapsedMs, random } = createClocks(chance)
+  const { databaseClock, ...clocks } = createStoreClocks(config, chance)
+  const { clock, monotonicMs, processMs, elapsedMs, random } = clocks
   const { logLevel, tls } = config
   const certificate = tls && readCertificate(tls)
   // An unusable file ends the start, not the first prompt.
@@ -80,8 +82,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       log: app.log,
       stopping: stopping.signal,
     })
-    store = openNodeDatabase({
-      data: config.data,
+    store = await openStore(config, {
+      databaseClock,
       clock,
       monotonicMs: processMs,
       elapsedMs,
@@ -97,6 +99,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       isStorageFull: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
       serves: true,
+      onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
     })
     const context = createContext({
       config,
@@ -133,6 +136,17 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     lock.release()
     throw error
   }
+}
+
+/** On PostgreSQL the time of the database is the time of the node. A test hands in its own. */
+function createStoreClocks(
+  { databaseUrl }: Config,
+  chance: ServerChance,
+): Clocks & { readonly databaseClock?: DatabaseClock } {
+  if (databaseUrl === undefined) return createClocks(chance)
+  const { processMs, clock } = createClocks(chance)
+  const databaseClock = createDatabaseClock(processMs, clock)
+  return { ...createClocks({ clock: databaseClock.now, ...chance }), databaseClock }
 }
 
 /** Loads the metrics library only if metrics are on. */

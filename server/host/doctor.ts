@@ -16,24 +16,18 @@ import { readCertificate } from '../listening/certificate.ts'
 import { databasePath, restoreNotePath } from '../storage/data-folder.ts'
 import { isEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
 import { reservedBytes } from '../storage/reserve-file.ts'
+import { examineDatabase } from './doctor-postgres.ts'
+import { type Examined, ok } from './findings.ts'
 
-export interface Examined {
-  readonly check: string
-  readonly state: 'ok' | 'warning' | 'problem'
-  readonly text: string
-  readonly remedy?: string
-  readonly exit?: 'usage' | 'not_found' | 'integrity' | 'conflict' | 'unexpected'
-}
-
-const ok = (check: string, text: string): Examined => ({ check, state: 'ok', text })
-
-export function examine(config: Config, now: Date): Examined[] {
+export async function examine(config: Config, now: Date): Promise<Examined[]> {
   const { data } = config
   if (existsSync(restoreNotePath(data))) {
     const text = `a restore into ${data} is running or was interrupted`
     const remedy = 'bridge server start finishes it'
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
+  if (config.databaseUrl !== undefined)
+    return [...host(config, now), ...(await examineDatabase(config.databaseUrl))]
   if (!existsSync(databasePath(data))) {
     return [
       {
@@ -45,14 +39,18 @@ export function examine(config: Config, now: Date): Examined[] {
       },
     ]
   }
+  return [...host(config, now), ...database(databasePath(data), now)]
+}
+
+/** Checks everything but the database. */
+function host(config: Config, now: Date): Examined[] {
+  const { data, envelopeKeyFile } = config
   return [
-    ...modes(config),
-    envelopeKey(config.envelopeKeyFile),
-    space(data),
-    reserve(config),
+    ...(existsSync(data) ? modes(config) : []),
+    envelopeKey(envelopeKeyFile),
+    ...(existsSync(data) ? [space(data), reserve(config)] : []),
     origin(config),
     ...certificate(config, now),
-    ...database(databasePath(data), now),
   ]
 }
 

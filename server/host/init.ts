@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { migrations } from '../database/migrations/index.ts'
 import type { NodeDatabase } from '../database/node-database.ts'
-import { openNodeDatabase } from '../database/sqlite/database.ts'
 import { migrate } from '../database/sqlite/migrate.ts'
 import { openDatabase } from '../database/sqlite/open.ts'
 import { insertServer, readServerId } from '../database/sqlite/server-id.ts'
@@ -13,6 +12,7 @@ import { authorityOf } from '../listening/authority.ts'
 import { readCertificate } from '../listening/certificate.ts'
 import { urlOf } from '../listening/exposure.ts'
 import type { CycleReport } from '../maintenance/cycle.ts'
+import { openStore } from '../open-store.ts'
 import { linkUrl, makeLinkToken } from '../owners/links.ts'
 import {
   AlreadyInitialisedError,
@@ -37,26 +37,34 @@ export interface Initialised {
  * @throws AlreadyInitialisedError; ConfigError if the certificate or key is unusable
  */
 export async function initServer(config: Config): Promise<Initialised> {
-  const path = databasePath(config.data)
   requireNoRestore(config.data)
-  if (existsSync(path)) throw new AlreadyInitialisedError(`${config.data} holds an installation already`)
+  if (existsSync(databasePath(config.data)))
+    throw new AlreadyInitialisedError(`${config.data} holds an installation already`)
   // Checked here because the settings are saved: if a start cannot read these files, config.json has to be
   // edited.
   if (config.tls !== undefined) readCertificate(config.tls)
   authorityOf(config)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
-  const database = openDatabase(path)
-  let serverId: string
+  const serverId = randomUUID()
+  await createDatabase(config, serverId)
+  return { serverId, setupLink: await issueSetupLink(config) }
+}
+
+async function createDatabase({ data, databaseUrl }: Config, serverId: string): Promise<void> {
+  const clock = () => new Date()
+  if (databaseUrl !== undefined) {
+    const { createPostgresInstallation } = await import('../database/postgres/database.ts')
+    if (await createPostgresInstallation(databaseUrl, serverId, clock)) return
+    throw new AlreadyInitialisedError('the database holds an installation already')
+  }
+  const database = openDatabase(databasePath(data))
   try {
-    const clock = () => new Date()
     migrate(database, migrations, clock)
-    serverId = randomUUID()
     insertServer(database, serverId, clock())
     if (readServerId(database) !== serverId) throw new Error('the server id was not stored')
   } finally {
     database.close()
   }
-  return { serverId, setupLink: await issueSetupLink(config) }
 }
 
 /** Issues a new one-time setup link. Earlier ones end. @throws ApiError setup_done */
@@ -69,7 +77,10 @@ export const issueSetupLink = (config: Config): Promise<string> => issueLink(con
 export const issueOwnerLink = (config: Config): Promise<string> => issueLink(config, 'sign_in')
 
 /** Runs maintenance once, with or without a running server. @throws NotInitialisedError */
-export const maintain = (config: Pick<Config, 'data'>, stopping: AbortSignal): Promise<CycleReport> =>
+export const maintain = (
+  config: Pick<Config, 'data' | 'databaseUrl'>,
+  stopping: AbortSignal,
+): Promise<CycleReport> =>
   maintainStore(
     config,
     { clock: () => new Date(), monotonicMs: () => performance.now(), random: randomBytes },
@@ -102,8 +113,7 @@ interface Maker extends Pick<NodeDatabase, 'steady'> {
 async function withStore<T>(config: Config, act: (maker: Maker) => Promise<T>): Promise<T> {
   // Ignored: a failed write rejects its own promise, and nothing else of this store is used.
   const note = () => {}
-  const store = openNodeDatabase({
-    data: config.data,
+  const store = await openStore(config, {
     clock: () => new Date(),
     monotonicMs: () => performance.now(),
     random: randomBytes,

@@ -3,10 +3,10 @@
  * process write between the server's commits.
  */
 import type { Config } from '../config.ts'
-import { openNodeDatabase } from '../database/sqlite/database.ts'
 import { createWakeups } from '../delivery/wakeups.ts'
 import { type CycleReport, createMaintenance } from '../maintenance/cycle.ts'
 import { jobsOf } from '../maintenance-jobs.ts'
+import { openStore } from '../open-store.ts'
 
 export interface Host {
   readonly clock: () => Date
@@ -16,7 +16,7 @@ export interface Host {
 
 /** @throws NotInitialisedError; errors of opening or writing the database */
 export async function maintainStore(
-  { data }: Pick<Config, 'data'>,
+  config: Pick<Config, 'data' | 'databaseUrl'>,
   host: Host,
   stopping: AbortSignal,
 ): Promise<CycleReport> {
@@ -24,7 +24,7 @@ export async function maintainStore(
   const onFatal = (error: unknown) => {
     failure ??= error
   }
-  const store = openNodeDatabase({ data, ...host, onFatal, onEffectError: onFatal })
+  const store = await openStore(config, { ...host, onFatal, onEffectError: onFatal })
   try {
     // No request waits in this process. A running server finds the stored messages by its recheck.
     const context = { write: store.writer.write, ...host, stopping, wakeups: createWakeups() }

@@ -29,7 +29,7 @@ interface Types {
 }
 
 const isPermitted = (p: (type: keyof Types) => number) =>
-  sql<boolean>`case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end = 1`
+  sql<boolean>`cast(case type when 'task' then ${p('task')} when 'transfer' then ${p('transfer')} else ${p('talk')} end as integer) = 1`
 
 interface Asked extends Types {
   readonly agent_id: string

@@ -5,7 +5,15 @@ import { parseSource } from './source-imports.ts'
 const listed: readonly { readonly name: string; readonly folders: readonly string[] }[] = [
   {
     name: 'base',
-    folders: ['api-error.ts', 'build.ts', 'config-error.ts', 'elapsed.ts', 'log-stream.ts', 'retry-after.ts'],
+    folders: [
+      'api-error.ts',
+      'build.ts',
+      'config-error.ts',
+      'elapsed.ts',
+      'log-stream.ts',
+      'retry-after.ts',
+      'database-url.ts',
+    ],
   },
   {
     name: 'technology',
@@ -14,6 +22,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'listening',
       'database/migrations',
       'database/sqlite',
+      'database/postgres',
       'database',
       'http',
       'delivery',
@@ -24,7 +33,10 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'config.ts',
     ],
   },
-  { name: 'shared', folders: ['context.ts', 'route.ts', 'idempotency.ts', 'maintenance', 'audit'] },
+  {
+    name: 'shared',
+    folders: ['open-store.ts', 'context.ts', 'route.ts', 'idempotency.ts', 'maintenance', 'audit'],
+  },
   { name: 'nouns', folders: [] },
   {
     name: 'program',

@@ -90,3 +90,42 @@ test('every setting has a unique name, a unique variable and a description', () 
   for (const { env, meaning } of settings)
     expect([env.startsWith('BRIDGE_'), meaning.length > 0]).toEqual([true, true])
 })
+
+describe('the database', () => {
+  const of = (flags: Record<string, string>, env: Record<string, string> = {}) =>
+    readConfig({ data: '/nowhere', ...flags }, env).databaseUrl
+
+  test('is SQLite unless a URL is given, which the environment may hold with a password', () => {
+    expect(of({})).toBeUndefined()
+    expect(of({ database: 'postgres://bridge@localhost/bridge' })).toBe('postgres://bridge@localhost/bridge')
+    const secret = 'postgres://bridge:secret@127.0.0.1/bridge'
+    expect(of({}, { BRIDGE_DATABASE_URL: secret })).toBe(secret)
+  })
+
+  test('a password in a flag is refused, and is not in the message', () => {
+    const given = () => of({ database: 'postgres://bridge:secret@localhost/bridge' })
+    expect(given).toThrow('must not contain a password')
+    expect(given).not.toThrow('secret')
+  })
+
+  test('a database of another machine is verified by TLS, unless the URL turns TLS off', () => {
+    expect(of({ database: 'postgres://bridge@db.example/bridge' })).toBe(
+      'postgres://bridge@db.example/bridge?sslmode=verify-full',
+    )
+    const off = 'postgres://bridge@db.example/bridge?sslmode=disable'
+    expect(of({ database: off })).toBe(off)
+    expect(() => of({ database: 'postgres://bridge@db.example/bridge?sslmode=require' })).toThrow(
+      'verify-full',
+    )
+  })
+
+  test.each(['mysql://localhost/bridge', 'bridge.db', 'postgres'])('%s is refused', (database) => {
+    expect(() => of({ database })).toThrow('must be a URL such as postgres://')
+  })
+
+  test('a URL and a file with one exclude each other, and a missing file is named', () => {
+    const file = { database_url_file: '/nowhere/url' }
+    expect(() => of(file)).toThrow('/nowhere/url')
+    expect(() => of({ ...file, database: 'postgres://localhost/bridge' })).toThrow('exclude each other')
+  })
+})

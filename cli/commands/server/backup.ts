@@ -4,7 +4,7 @@ import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { bytesWords } from '../../transfers/text.ts'
-import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+import { configOf, onHost, onPostgres, type SettingOptions, withData } from './settings.ts'
 
 export function backupCommand(context: CliContext, run = backup): Command {
   const backup = command('backup', 'bridge server backup /var/backups/bridge')
@@ -20,7 +20,8 @@ export function backupCommand(context: CliContext, run = backup): Command {
 export const backup = (context: CliContext, destination: string, options: SettingOptions): Promise<void> =>
   onHost(async (server) => {
     const { clock, random, signal, output } = context
-    const { data } = configOf(server, context, options)
+    const { data, databaseUrl } = configOf(server, context, options)
+    if (databaseUrl !== undefined) throw onPostgres('is backed up')
     const progress = drawnProgress(context)
     let made: BackupReport
     try {

@@ -23,7 +23,7 @@ export async function serverDoctor(context: CliContext, options: SettingOptions)
       // A running server has settings from its own flags and environment, which this command cannot see.
       const isGiven = Object.keys(givenSettings(server, options)).length > 0
       const runsWith = isGiven ? undefined : server.readAddress(config.data)?.runsWith
-      findings.push(...server.examine({ ...config, ...runsWith }, context.clock()))
+      findings.push(...(await server.examine({ ...config, ...runsWith }, context.clock())))
       findings.push(await running(context, server, config.data))
     })
   } catch (error) {

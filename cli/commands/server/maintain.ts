@@ -17,8 +17,7 @@ export function maintainCommand(context: CliContext, run = maintain): Command {
 export const maintain = (context: CliContext, options: SettingOptions): Promise<void> =>
   onHost(async (server) => {
     const { output, signal, clock } = context
-    const { data } = configOf(server, context, options)
-    const report = await server.maintain({ data }, signal)
+    const report = await server.maintain(configOf(server, context, options), signal)
     if (signal.aborted)
       throw new CommandError('interrupted', 'interrupted; what was deleted so far stays deleted')
     const jump = report.skipped_for_jump_seconds

@@ -7,7 +7,7 @@ import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { tableText } from '../../terminal/output.ts'
 import { ago } from '../../terminal/words.ts'
-import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+import { configOf, onHost, onPostgres, type SettingOptions, withData } from './settings.ts'
 
 interface RestoreOptions {
   readonly replace?: boolean
@@ -37,6 +37,7 @@ export const restore = (
     const { clock, random, output } = context
     const { replace = false, acceptCredentials = false, data } = options
     const config = configOf(server, context, data === undefined ? {} : { data })
+    if (config.databaseUrl !== undefined) throw onPostgres('is restored')
     const report = await server.restoreBackup({ config, file, replace, acceptCredentials, clock, random })
     output.result(report, reportText(report, clock()))
     for (const note of notes(report, clock())) output.next(note)

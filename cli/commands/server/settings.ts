@@ -63,6 +63,12 @@ export function configOf(
   return loaded.readConfig({ ...data, ...givenSettings(loaded, options) }, environment, defaults)
 }
 
+/** Error of a command that works on the file of SQLite only. */
+export const onPostgres = (what: string): CommandError =>
+  new CommandError('usage', `this installation is on PostgreSQL, which ${what} by its own tools`, {
+    hint: 'pg_dump and pg_restore, pgBackRest, or the snapshots of a managed database; see docs/operations.md',
+  })
+
 /** Runs host work and turns the named errors of the server into exit codes. */
 export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T> {
   const loaded = await server()
@@ -118,6 +124,9 @@ const named: Readonly<Record<string, Way>> = {
   ],
   MigrationHistoryError: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStoreError: ['unexpected'],
+  UnfitDatabaseError: ['unexpected', 'bridge server doctor examines the database'],
+  DatabaseUnreachableError: ['unexpected', 'bridge server doctor examines the database'],
+  DatabaseServedError: ['conflict', 'one node serves a PostgreSQL database'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],
   DatabaseInUseError: ['conflict', 'wait for the running backup, maintenance or doctor to end'],
   DestinationExistsError: [

@@ -5,5 +5,8 @@
 import { maintain } from '../../../server/host/init.ts'
 
 process.stdout.write('open\n')
-const report = await maintain({ data: process.argv[2] ?? '' }, new AbortController().signal)
+const report = await maintain(
+  { data: process.argv[2] ?? '', databaseUrl: undefined },
+  new AbortController().signal,
+)
 process.stdout.write(`${JSON.stringify(report)}\n`)

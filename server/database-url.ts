@@ -1,0 +1,57 @@
+/** The setting that names a PostgreSQL database. */
+import { readFileSync } from 'node:fs'
+import { ConfigError } from './config-error.ts'
+
+/**
+ * Returns the URL of the database, or undefined for SQLite. `open` is the URL if other users of the machine
+ * may read it, because it is a flag or in `config.json`. @throws ConfigError
+ */
+export function databaseUrlOf(url: string, file: string, open: string | undefined): string | undefined {
+  if (url !== '' && file !== '') throw new ConfigError('database and database_url_file exclude each other')
+  if (open !== undefined && open !== '' && parsed(open, 'database').password !== '') {
+    throw new ConfigError(
+      'database must not contain a password: put the URL in BRIDGE_DATABASE_URL or in a file that database_url_file names, or the password in ~/.pgpass',
+    )
+  }
+  const text = file === '' ? url : readUrl(file)
+  if (text === '') return undefined
+  return checked(text, file === '' ? 'database' : 'database_url_file')
+}
+
+/** Hosts to which a connection leaves no machine. */
+const isLocal = (host: string): boolean =>
+  host === '' || host === 'localhost' || host === '[::1]' || host.startsWith('127.') || host.startsWith('%2F')
+
+const weak = new Set(['allow', 'prefer', 'require', 'no-verify'])
+
+/** A connection to another machine is encrypted and its certificate verified, unless the URL says otherwise. */
+function checked(text: string, name: string): string {
+  const url = parsed(text, name)
+  const mode = url.searchParams.get('sslmode')
+  if (mode !== null && weak.has(mode)) {
+    throw new ConfigError(
+      `${name}: sslmode=${mode} does not verify the database; use verify-full, or disable in a network that only you can read`,
+    )
+  }
+  if (mode !== null || url.searchParams.has('host') || isLocal(url.hostname)) return text
+  url.searchParams.set('sslmode', 'verify-full')
+  return url.href
+}
+
+function parsed(text: string, name: string): URL {
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return new URL(text)
+  throw new ConfigError(`${name} must be a URL such as postgres://user@host/name`)
+}
+
+function readUrl(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new ConfigError(
+      `cannot read the database URL in ${path} (${(error as NodeJS.ErrnoException).code})`,
+      {
+        cause: error,
+      },
+    )
+  }
+}

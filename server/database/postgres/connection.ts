@@ -1,0 +1,130 @@
+/**
+ * One connection to PostgreSQL. Statements that are asked without waiting are pipelined.
+ *
+ * After an error of the connection itself, or an error that the server calls fatal, the connection is broken
+ * and must be replaced.
+ */
+import pg from 'pg'
+import { fromStored, toStored } from './text.ts'
+
+export interface Statement {
+  readonly text: string
+  readonly values?: readonly unknown[]
+  /** Name under which the connection keeps the prepared statement. */
+  readonly name?: string
+}
+
+export interface Answer<R> {
+  readonly rows: R[]
+  /** Number of rows that were read or changed. */
+  readonly count: number
+  /** Word of the statement that ran, such as `COMMIT`. */
+  readonly command: string
+}
+
+export interface ConnectionSettings {
+  /** The database as `postgres://…`. Without a password, the driver looks into `~/.pgpass`. */
+  readonly url: string
+}
+
+const connectWithinMs = 5000
+/** A statement that takes longer breaks the connection, so that a cut network holds a group for 20 s at most. */
+const answerWithinMs = 20_000
+
+/** SQLite has no truth values, so the rest of the server reads 1 and 0. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [16, (text) => (text === 't' ? 1 : 0)],
+  [20, Number],
+  [21, Number],
+  [23, Number],
+  [25, fromStored],
+  [700, Number],
+  [701, Number],
+  [1043, fromStored],
+  [1700, Number],
+])
+
+const types = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    parsers.get(oid) ?? pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+export class PostgresConnection {
+  readonly #client: pg.Client
+  #failure: unknown
+
+  private constructor(client: pg.Client) {
+    this.#client = client
+    const broken = (error?: unknown) => {
+      this.#failure ??= error ?? new Error('the connection to the database ended')
+    }
+    client.on('error', broken)
+    client.on('end', () => broken())
+  }
+
+  static async open({ url }: ConnectionSettings): Promise<PostgresConnection> {
+    const client = new pg.Client({
+      connectionString: url,
+      pipeline: true,
+      keepAlive: true,
+      application_name: 'agent-bridge',
+      connectionTimeoutMillis: connectWithinMs,
+      query_timeout: answerWithinMs,
+      types,
+    })
+    const connection = new PostgresConnection(client)
+    try {
+      await client.connect()
+    } catch (error) {
+      throw new DatabaseUnreachableError(client, error)
+    }
+    return connection
+  }
+
+  get isBroken(): boolean {
+    return this.#failure !== undefined
+  }
+
+  async query<R>({ text, values, name }: Statement): Promise<Answer<R>> {
+    if (this.#failure !== undefined) throw this.#failure
+    try {
+      const stored = values?.map((value) => (typeof value === 'string' ? toStored(value) : value))
+      const found = await this.#client.query({
+        text,
+        ...(stored !== undefined && { values: stored }),
+        ...(name !== undefined && { name }),
+      })
+      return { rows: found.rows as R[], count: found.rowCount ?? 0, command: found.command }
+    } catch (error) {
+      if (!isStatementError(error)) this.#break(error)
+      throw error
+    }
+  }
+
+  #break(error: unknown): void {
+    this.#failure ??= error
+    void this.#client.end().catch(() => {})
+  }
+
+  async close(): Promise<void> {
+    this.#failure ??= new Error('the connection to the database is closed')
+    await this.#client.end().catch(() => {})
+  }
+}
+
+/** The node cannot connect. The message has no password. */
+export class DatabaseUnreachableError extends Error {
+  override readonly name = 'DatabaseUnreachableError'
+  constructor({ host, port, database }: pg.Client, cause: unknown) {
+    const reason = (cause as Error).message || (cause as { code?: string }).code
+    super(`cannot connect to the database ${database} at ${host}:${port}: ${reason}`, { cause })
+  }
+}
+
+/** Code of an error that the server reported, such as `23505`. */
+export const postgresCode = (error: unknown): string | undefined =>
+  error instanceof pg.DatabaseError ? error.code : undefined
+
+/** Returns whether the server refused one statement and the connection is still usable. */
+export const isStatementError = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity !== 'FATAL' && error.severity !== 'PANIC'

@@ -1,0 +1,157 @@
+/**
+ * The database of one process on PostgreSQL: writer, reader, nonces, ids and clock. The server opens one, and
+ * so does a command on the host.
+ *
+ * The server is the only node of its database. A command on the host writes beside it, under the locks of the
+ * lanes.
+ */
+import { NotInitialisedError } from '../../storage/data-folder.ts'
+import { createIds } from '../ids.ts'
+import { migrations } from '../migrations/index.ts'
+import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
+import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
+import type { DatabaseClock } from './clock.ts'
+import { PostgresConnection } from './connection.ts'
+import { writeReading } from './group.ts'
+import { Link } from './link.ts'
+import { migrate } from './migrate.ts'
+import { type Beats, startBeats, takeDatabase } from './nodes.ts'
+import { openNonces } from './nonces.ts'
+import { requireFit } from './probe.ts'
+import { createReader } from './reader.ts'
+import { createWriter } from './write-queue.ts'
+
+export interface PostgresOptions extends NodeDatabaseParts {
+  readonly url: string
+  /** Learns the time of the database. `clock` may be its own. */
+  readonly databaseClock: DatabaseClock
+  /** Id of this node, for the server. A command on the host has none. */
+  readonly nodeId?: string
+  /** Called if the beat of the node fails. */
+  readonly onBeatError?: (error: unknown) => void
+}
+
+/** Connections for reads beside the one that writes. */
+const readConnections = 4
+
+/**
+ * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
+ * NewerDatabaseError, DatabaseServedError; errors of connecting
+ */
+export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
+  const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
+  const settings = { url }
+  const link = new Link(settings)
+  let beats: Beats | undefined
+  try {
+    const { connection } = await link.get()
+    await requireFit(connection)
+    await learnTime(connection, databaseClock, monotonicMs)
+    await migrate(connection, migrations, clock)
+    const serverId = await readServerId(connection)
+    if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
+    if (nodeId !== undefined) {
+      await takeDatabase(connection, nodeId)
+      beats = startBeats(new Link(settings), nodeId, options.onBeatError)
+    }
+    const ids = createIds(undefined, random)
+    const last = await lastId(connection)
+    if (last) ids.raise(last)
+    const steady = createSteadyClock({ earlier: await lastReading(connection), ids, clock, elapsedMs })
+    const nonces = await openNonces({ connection, clock, monotonicMs })
+    const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
+    const writer = createWriter({
+      ...{ link, ids, steady, nodeId, clock, monotonicMs, isStorageFull },
+      ...{ onFatal, onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
+      onTime: databaseClock.note,
+      vacuum: () => vacuum(url),
+    })
+    const reader = createReader({ settings, connections: readConnections })
+    return {
+      ...{ serverId, writer, reader, nonces, steady },
+      scrubbed: false,
+      async close() {
+        await reader.close()
+        await writer.close()
+        if (nodeId !== undefined) await noteLast(link, steady)
+        await beats?.stop()
+        await link.close()
+      },
+    }
+  } catch (error) {
+    await beats?.stop()
+    await link.close()
+    throw error
+  }
+}
+
+/** Makes the tables and the row of the installation. Returns false if there is one already. */
+export async function createPostgresInstallation(
+  url: string,
+  serverId: string,
+  clock: () => Date,
+): Promise<boolean> {
+  const connection = await PostgresConnection.open({ url })
+  try {
+    await requireFit(connection)
+    await migrate(connection, migrations, clock)
+    const { count } = await connection.query({
+      text: 'INSERT INTO server (one, server_id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING',
+      values: [serverId, clock().toISOString()],
+    })
+    return count === 1
+  } finally {
+    await connection.close()
+  }
+}
+
+async function readServerId(connection: PostgresConnection): Promise<string | undefined> {
+  const { rows } = await connection.query<{ server_id: string }>({ text: 'SELECT server_id FROM server' })
+  return rows[0]?.server_id
+}
+
+async function lastId(connection: PostgresConnection): Promise<string | null | undefined> {
+  const { rows } = await connection.query<{ last: string | null }>({
+    text: 'SELECT max(last) AS last FROM lanes',
+  })
+  return rows[0]?.last
+}
+
+async function lastReading(connection: PostgresConnection): Promise<Reading | undefined> {
+  const { rows } = await connection.query<Reading>({ text: 'SELECT wall_ms, steady_ms FROM steady_clock' })
+  return rows[0]
+}
+
+async function learnTime(
+  connection: PostgresConnection,
+  clock: DatabaseClock,
+  monotonicMs: () => number,
+): Promise<void> {
+  const askedMs = monotonicMs()
+  const { rows } = await connection.query<{ ms: number }>({
+    text: 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms',
+  })
+  if (rows[0] !== undefined) clock.note(rows[0].ms, askedMs, monotonicMs())
+}
+
+/** Removes the space of deleted rows. Copies in the WAL and in backups are the operator's. */
+async function vacuum(url: string): Promise<boolean> {
+  const connection = await PostgresConnection.open({ url })
+  try {
+    await connection.query({ text: 'VACUUM' })
+    return true
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Writes a last reading of the clocks. If the database does not answer, the next start has an older one. */
+async function noteLast(link: Link, steady: WrittenSteadyClock): Promise<void> {
+  const { wall_ms, steady_ms } = steady.read()
+  try {
+    const { connection } = await link.get()
+    await connection.query({ ...writeReading, values: [wall_ms, steady_ms] })
+  } catch {
+    // The reading that a commit wrote applies.
+  }
+}

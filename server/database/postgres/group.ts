@@ -1,0 +1,306 @@
+/**
+ * Runs one group of requests in one transaction on PostgreSQL. Either all of it is committed, or nothing.
+ *
+ * - The group locks the rows of its lanes. So a project has one writer at a time, and ids that are taken
+ *   under the lock are in the order of commits. If another process holds some of the lanes, the group runs
+ *   without their requests. If it holds none, it waits for those of the first request.
+ * - Units run one after another without savepoints. If a unit fails after it has written, or if a statement
+ *   fails, the group is rolled back and runs again, now with a savepoint for each unit. So a unit may run
+ *   more than once.
+ * - If the answer to COMMIT is lost, another connection asks what became of the transaction.
+ *
+ * Contract §2 "Group commit".
+ */
+import type { Ids } from '../ids.ts'
+import { everyLane, type Lane } from '../lanes.ts'
+import type { Outcome, Request } from '../request.ts'
+import type { WrittenSteadyClock } from '../steady-clock.ts'
+import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
+import { UnitOverrunError } from '../unit-overrun.ts'
+import { isStatementError, type PostgresConnection, postgresCode, type Statement } from './connection.ts'
+import { fateOf, type Link, type Linked } from './link.ts'
+import { spendNonces } from './nonces.ts'
+import { PostgresView } from './unit-view.ts'
+
+export interface LanedRequest extends Request {
+  readonly lanes: readonly Lane[]
+}
+
+/** The group was not committed, or it is unknown whether it was. */
+export class GroupFailedError extends Error {
+  override readonly name = 'GroupFailedError'
+  /** The disk of the database had no space, so nothing was stored. */
+  readonly full: boolean
+
+  constructor(cause: unknown) {
+    super('a group of writes failed', { cause })
+    this.full = postgresCode(cause) === '53100'
+  }
+}
+
+/** Another node has taken over the database, so this process must stop. */
+export class TakenOverError extends Error {
+  override readonly name = 'TakenOverError'
+  constructor() {
+    super('another node serves this database')
+  }
+}
+
+export interface GroupOptions extends UnitChance {
+  readonly link: Link
+  readonly ids: Ids
+  readonly steady: WrittenSteadyClock
+  /** Id of this node in the database. Undefined for a command on the host, which writes no readings. */
+  readonly nodeId: string | undefined
+  readonly monotonicMs: () => number
+  /** Receives the time of the database and the interval in which it was read. */
+  readonly onTime: (databaseMs: number, askedMs: number, answeredMs: number) => void
+}
+
+export interface GroupRun {
+  /** Outcomes of the requests that ran, in their order. */
+  readonly done: readonly { readonly request: LanedRequest; readonly outcome: Outcome }[]
+  /** Requests whose lane another process holds. They must run in a later group. */
+  readonly deferred: readonly LanedRequest[]
+  readonly commitBeganMs: number
+}
+
+const attempts = 4
+const askWithinMs = 5000
+
+/** A unit failed in a way that needs its own savepoint. */
+class NeedsSavepointsError extends Error {}
+
+const begin = `BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '5s';
+  SET LOCAL idle_in_transaction_session_timeout = '5s'`
+
+const lockLanes = (waits: boolean): Statement => ({
+  name: waits ? 'lanes_waiting' : 'lanes',
+  text: `WITH locked AS (SELECT lane, last FROM lanes WHERE lane = ANY ($1) OR '*' = ANY ($1) ORDER BY lane
+      FOR UPDATE${waits ? '' : ' SKIP LOCKED'})
+    SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM clock_timestamp()) * 1000 AS ms,
+      (SELECT count(*) FROM nodes WHERE id = $2) AS mine,
+      CASE WHEN '*' = ANY ($1) THEN (SELECT count(*) FROM lanes) END AS every,
+      (SELECT string_agg(lane, ' ') FROM locked) AS lanes, (SELECT max(last) FROM locked) AS last`,
+})
+
+interface Found {
+  readonly xid: string
+  readonly ms: number
+  readonly mine: number
+  readonly every: number | null
+  readonly lanes: string | null
+  readonly last: string | null
+}
+
+interface Begun {
+  readonly xid: string
+  readonly lanes: ReadonlySet<string>
+  readonly holdsEvery: boolean
+}
+
+export class Groups {
+  readonly #options: GroupOptions
+  /** Lanes that the database has. */
+  readonly #known = new Set<string>()
+  #changes = 0
+  #commitBeganMs = 0
+
+  constructor(options: GroupOptions) {
+    this.#options = options
+  }
+
+  /** @throws GroupFailedError if nothing was stored or the outcome is unknown; TakenOverError */
+  async run(requests: readonly LanedRequest[]): Promise<GroupRun> {
+    let careful = false
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#attempt(requests, careful)
+      } catch (error) {
+        if (error instanceof TakenOverError) throw error
+        if (error instanceof GroupFailedError) throw error
+        const isLast = attempt === attempts && !(error instanceof NeedsSavepointsError)
+        if (isLast || postgresCode(error) === '53100') throw new GroupFailedError(error)
+        careful = true
+      }
+    }
+  }
+
+  async #attempt(requests: readonly LanedRequest[], careful: boolean): Promise<GroupRun> {
+    const linked = await this.#linked()
+    const { connection } = linked
+    await this.#addLanes(connection, requests)
+    const first = requests[0]?.lanes ?? []
+    try {
+      let begun = await this.#begin(connection, lanesOf(requests), false)
+      let held = this.#heldBy(begun, requests)
+      if (held.length === 0) {
+        // A group that holds a lane must not wait for another one, so nothing can wait in a circle.
+        await connection.query({ text: 'ROLLBACK' })
+        begun = await this.#begin(connection, first, true)
+        held = this.#heldBy(begun, requests)
+      }
+      const outcomes = await this.#runUnits(connection, held, careful)
+      await this.#commit(linked, begun)
+      const isHeld = new Set(held)
+      return {
+        done: held.map((request, index) => ({ request, outcome: outcomes[index] as Outcome })),
+        deferred: requests.filter((each) => !isHeld.has(each)),
+        commitBeganMs: this.#commitBeganMs,
+      }
+    } catch (error) {
+      if (!connection.isBroken) await connection.query({ text: 'ROLLBACK' }).catch(() => {})
+      throw error
+    }
+  }
+
+  async #linked(): Promise<Linked> {
+    try {
+      return await this.#options.link.get()
+    } catch (error) {
+      throw new GroupFailedError(error)
+    }
+  }
+
+  /** Adds the rows of lanes that this process has not used yet. A project that does not exist has no lane. */
+  async #addLanes(connection: PostgresConnection, requests: readonly LanedRequest[]): Promise<void> {
+    const missing = lanesOf(requests).filter((lane) => lane !== everyLane && !this.#known.has(lane))
+    if (missing.length === 0) return
+    await connection.query({
+      text: `INSERT INTO lanes (lane, last) SELECT lane, '' FROM unnest($1::text[]) AS lane
+        WHERE lane = 'node' OR EXISTS (SELECT 1 FROM projects WHERE id = lane) ON CONFLICT DO NOTHING`,
+      values: [missing],
+    })
+    const { rows } = await connection.query<{ lane: string }>({
+      text: 'SELECT lane FROM lanes WHERE lane = ANY ($1)',
+      values: [missing],
+    })
+    for (const { lane } of rows) this.#known.add(lane)
+  }
+
+  /** Returns the requests whose lanes the group holds. */
+  #heldBy({ lanes, holdsEvery }: Begun, requests: readonly LanedRequest[]): LanedRequest[] {
+    const isHeld = (lane: Lane) =>
+      lane === everyLane ? holdsEvery : lanes.has(lane) || !this.#known.has(lane)
+    return requests.filter((each) => each.lanes.every(isHeld))
+  }
+
+  async #begin(connection: PostgresConnection, lanes: readonly Lane[], waits: boolean): Promise<Begun> {
+    const { nodeId, ids, monotonicMs, onTime } = this.#options
+    const askedMs = monotonicMs()
+    const [, { rows }] = await Promise.all([
+      connection.query({ text: begin }),
+      connection.query<Found>({
+        ...lockLanes(waits),
+        values: [lanes, nodeId ?? ''],
+      }),
+    ])
+    const [found] = rows
+    if (found === undefined) throw new Error('the database gave no transaction')
+    if (nodeId !== undefined && found.mine !== 1) throw new TakenOverError()
+    onTime(found.ms, askedMs, monotonicMs())
+    if (found.last) ids.raise(found.last)
+    const locked = new Set(found.lanes?.split(' '))
+    return { xid: found.xid, lanes: locked, holdsEvery: locked.size === found.every }
+  }
+
+  async #runUnits(
+    connection: PostgresConnection,
+    requests: readonly LanedRequest[],
+    careful: boolean,
+  ): Promise<Outcome[]> {
+    const refusals = await spendNonces(connection, requests)
+    const outcomes: Outcome[] = []
+    for (const [index, request] of requests.entries()) {
+      const refusal = refusals[index]
+      if (refusal !== undefined) outcomes.push({ ok: false, error: refusal })
+      else if (careful) outcomes.push(await this.#runInSavepoint(connection, request))
+      else outcomes.push(await this.#runPlain(connection, request))
+    }
+    return outcomes
+  }
+
+  async #runPlain(connection: PostgresConnection, request: LanedRequest): Promise<Outcome> {
+    const view = new PostgresView(connection)
+    const outcome = await settled(view, new Unit(view, this.#options), request)
+    this.#noteChanges(view)
+    if (view.lost !== undefined) {
+      throw isStatementError(view.lost) ? new NeedsSavepointsError('', { cause: view.lost }) : view.lost
+    }
+    if (!outcome.ok && view.wrote) throw new NeedsSavepointsError('', { cause: outcome.error })
+    return outcome
+  }
+
+  async #runInSavepoint(connection: PostgresConnection, request: LanedRequest): Promise<Outcome> {
+    await connection.query({ text: 'SAVEPOINT unit' })
+    const view = new PostgresView(connection)
+    const found = await settled(view, new Unit(view, this.#options), request)
+    this.#noteChanges(view)
+    if (view.lost !== undefined && isTransient(view.lost)) throw view.lost
+    const outcome: Outcome = view.lost === undefined ? found : { ok: false, error: view.lost }
+    if (!outcome.ok) await connection.query({ text: 'ROLLBACK TO unit' })
+    await connection.query({ text: 'RELEASE unit' })
+    return outcome
+  }
+
+  #noteChanges({ wrote }: PostgresView): void {
+    if (wrote) this.#changes += 1
+  }
+
+  /** Sends the last statements and COMMIT together. */
+  async #commit({ connection, server }: Linked, { xid, lanes }: Begun): Promise<void> {
+    const { steady, ids, monotonicMs, nodeId, link } = this.#options
+    const reading = nodeId === undefined ? undefined : steady.due(this.#changes)
+    const posted: Promise<unknown>[] = []
+    if (reading !== undefined) {
+      const values = [reading.wall_ms, reading.steady_ms]
+      posted.push(connection.query({ ...writeReading, values }))
+    }
+    if (lanes.size > 0) posted.push(connection.query({ ...advanceLanes, values: [[...lanes], ids.last()] }))
+    this.#commitBeganMs = monotonicMs()
+    const committing = connection.query({ text: 'COMMIT' })
+    const results = await Promise.allSettled([...posted, committing])
+    const answer = await committing.catch((error: unknown) => error as Error)
+    if (answer instanceof Error) {
+      if (isStatementError(answer)) throw answer
+      const fate = await fateOf(link, xid, server, askWithinMs)
+      if (fate === 'aborted') throw answer
+      if (fate === 'unknown') throw new GroupFailedError(answer)
+    } else if (answer.command !== 'COMMIT') {
+      const failed = results.find((each) => each.status === 'rejected')
+      throw failed?.reason ?? new Error('the transaction was rolled back')
+    }
+    if (reading !== undefined) steady.noteWritten(reading, this.#changes)
+  }
+}
+
+export const writeReading: Statement = {
+  name: 'reading',
+  text: `INSERT INTO steady_clock (one, wall_ms, steady_ms) VALUES (1, $1, $2)
+    ON CONFLICT (one) DO UPDATE SET wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
+}
+
+const advanceLanes: Statement = {
+  name: 'advance',
+  text: 'UPDATE lanes SET last = $2 WHERE lane = ANY ($1) AND last < $2',
+}
+
+const lanesOf = (requests: readonly LanedRequest[]): Lane[] => [
+  ...new Set(requests.flatMap(({ lanes }) => lanes)),
+]
+
+/** The same group may succeed if it runs again: a lost connection, a deadlock, or a lock that was not free. */
+const isTransient = (error: unknown): boolean =>
+  !isStatementError(error) || ['40001', '40P01', '55P03', '57014'].includes(postgresCode(error) ?? '')
+
+/** Runs the unit until it settles or overruns, then closes its view of the connection. */
+async function settled(view: PostgresView, tx: Unit, { unit }: Request): Promise<Outcome> {
+  try {
+    const value = await view.within(unit(tx))
+    view.end(() => new UnitEndedError())
+    return { ok: true, value, effects: tx.effects }
+  } catch (error) {
+    view.end(() => (error instanceof UnitOverrunError ? new UnitOverrunError() : new UnitEndedError()))
+    return { ok: false, error }
+  }
+}

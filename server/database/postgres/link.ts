@@ -1,0 +1,80 @@
+/**
+ * The writer's connection. It is opened when a group needs it, and again after it broke.
+ *
+ * A connection knows its server: the cluster and its timeline. Only the same server on the same timeline can
+ * tell whether a transaction was committed.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ConnectionSettings, PostgresConnection, postgresCode } from './connection.ts'
+
+export interface Linked {
+  readonly connection: PostgresConnection
+  /** Names the cluster and its timeline. */
+  readonly server: string
+}
+
+export class Link {
+  readonly #settings: ConnectionSettings
+  #open: Promise<Linked> | undefined
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings
+  }
+
+  /** @throws the error of connecting */
+  async get(): Promise<Linked> {
+    const linked = await this.#open?.catch(() => undefined)
+    if (linked !== undefined && !linked.connection.isBroken) return linked
+    this.#open = this.#connect()
+    return this.#open
+  }
+
+  async #connect(): Promise<Linked> {
+    const connection = await PostgresConnection.open(this.#settings)
+    try {
+      return { connection, server: await serverOf(connection) }
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    const linked = await this.#open?.catch(() => undefined)
+    await linked?.connection.close()
+  }
+}
+
+async function serverOf(connection: PostgresConnection): Promise<string> {
+  const { rows } = await connection.query<{ server: string }>({
+    text: `SELECT (SELECT system_identifier FROM pg_control_system())::text || ' ' ||
+      CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS server`,
+  })
+  return rows[0]?.server ?? ''
+}
+
+export type Fate = 'committed' | 'aborted' | 'unknown'
+
+const askEveryMs = 50
+
+/** Asks what became of a transaction whose COMMIT was not answered. */
+export async function fateOf(link: Link, xid: string, server: string, withinMs: number): Promise<Fate> {
+  for (let waitedMs = 0; waitedMs < withinMs; waitedMs += askEveryMs) {
+    try {
+      const linked = await link.get()
+      if (linked.server !== server) return 'unknown'
+      const { rows } = await linked.connection.query<{ status: string | null }>({
+        text: 'SELECT pg_xact_status($1::xid8) AS status',
+        values: [xid],
+      })
+      const status = rows[0]?.status
+      if (status === 'committed' || status === 'aborted') return status
+      if (status !== 'in progress') return 'unknown'
+    } catch (error) {
+      // The database does not answer, or refuses the question. The latter does not change with time.
+      if (postgresCode(error) === '42883') return 'unknown'
+    }
+    await sleep(askEveryMs)
+  }
+  return 'unknown'
+}

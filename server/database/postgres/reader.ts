@@ -1,0 +1,152 @@
+/**
+ * Reads snapshots on connections of their own, so a read never sees uncommitted data.
+ *
+ * - Reads that wait together share one snapshot, which begins after all of them were requested. So a caller
+ *   that awaits a write and then reads sees that write. PostgreSQL shows a commit only once it is durable.
+ * - The reads of a snapshot run at the same time, and their statements are pipelined. If a statement fails,
+ *   the reads that it affected run again, each on a snapshot of its own.
+ * - A read awaits only queries of `db`, as a unit of work does.
+ */
+import { ApiError } from '../../api-error.ts'
+import { retryAfterMs } from '../../retry-after.ts'
+import { unitDb } from '../dialect.ts'
+import type { Reader } from '../reader.ts'
+import type { Db } from '../tables.ts'
+import { UnitEndedError } from '../tx.ts'
+import { type ConnectionSettings, isStatementError, PostgresConnection } from './connection.ts'
+import { PostgresView } from './unit-view.ts'
+
+export interface ReaderOptions {
+  readonly settings: ConnectionSettings
+  readonly connections: number
+  /** Most reads on one snapshot, by default 32. */
+  readonly maxBatch?: number
+}
+
+interface Waiting {
+  readonly unit: (db: Db) => Promise<unknown>
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10s'`
+
+export function createReader(options: ReaderOptions): Reader {
+  const queue = new ReadQueue(options)
+  return {
+    read: (unit) => queue.read(unit),
+    afterReads: (act) => queue.afterReads(act),
+    queueLength: () => queue.length,
+    close: () => queue.close(),
+  }
+}
+
+class ReadQueue {
+  readonly #options: ReaderOptions
+  readonly #waiting: Waiting[] = []
+  readonly #running = new Set<Promise<void>>()
+  readonly #idle: PostgresConnection[] = []
+  #workers = 0
+  #isClosed = false
+  #whenIdle = () => {}
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  /** The first reads of requests run in the writer, which calls this after they have ended. */
+  afterReads(act: () => void): void {
+    void Promise.allSettled(this.#running).then(() => setImmediate(act))
+  }
+
+  read<T>(unit: (db: Db) => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(unavailable())
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ unit, resolve, reject })
+      if (this.#workers < this.#options.connections) void this.#work()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#workers > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve
+      })
+    }
+    await Promise.all(this.#idle.map((connection) => connection.close()))
+  }
+
+  /** Runs batches on one connection until no read waits. */
+  async #work(): Promise<void> {
+    this.#workers += 1
+    // Reads that are requested in the same microtask phase share the snapshot.
+    await Promise.resolve()
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#options.maxBatch ?? 32)
+      const running = this.#runBatch(batch)
+      this.#running.add(running)
+      await running
+      this.#running.delete(running)
+    }
+    this.#workers -= 1
+    if (this.#workers === 0) this.#whenIdle()
+  }
+
+  async #runBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const again = await this.#onConnection((connection) => this.#runOn(connection, batch, false))
+      for (const each of again)
+        await this.#onConnection((connection) => this.#runOn(connection, [each], true))
+    } catch (error) {
+      // A second settling of a promise does nothing.
+      for (const { reject } of batch) reject(unavailable(error))
+    }
+  }
+
+  async #onConnection<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
+    let connection = this.#idle.pop()
+    while (connection?.isBroken) connection = this.#idle.pop()
+    connection ??= await PostgresConnection.open(this.#options.settings)
+    try {
+      return await act(connection)
+    } finally {
+      if (!connection.isBroken) this.#idle.push(connection)
+    }
+  }
+
+  /** Returns the reads that must run again, because a statement on their snapshot failed. */
+  async #runOn(
+    connection: PostgresConnection,
+    batch: readonly Waiting[],
+    isAlone: boolean,
+  ): Promise<readonly Waiting[]> {
+    const begun = connection.query({ text: begin })
+    const failed: Waiting[] = []
+    const perform = async (each: Waiting): Promise<void> => {
+      const view = new PostgresView(connection)
+      try {
+        const value = await view.within(each.unit(unitDb(view)))
+        if (view.lost === undefined) each.resolve(value as never)
+      } catch (error) {
+        if (view.lost === undefined) each.reject(error)
+      } finally {
+        view.end(() => new UnitEndedError())
+      }
+      if (view.lost === undefined) return
+      if (!isAlone) failed.push(each)
+      else each.reject(isStatementError(view.lost) ? view.lost : unavailable(view.lost))
+    }
+    await Promise.all([begun, ...batch.map(perform)])
+    if (!connection.isBroken) await connection.query({ text: 'COMMIT' })
+    return failed
+  }
+}
+
+/** Refusal of a read while the database does not answer, or after `close`. */
+const unavailable = (cause?: unknown): ApiError =>
+  new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })

@@ -1,0 +1,54 @@
+/** The findings of `bridge server doctor` on a PostgreSQL database. */
+import { requireKnown } from '../database/migration-history.ts'
+import { migrations } from '../database/migrations/index.ts'
+import type { Examination } from '../database/postgres/examine.ts'
+import { type Examined, ok } from './findings.ts'
+
+export async function examineDatabase(url: string): Promise<Examined[]> {
+  const { examinePostgres } = await import('../database/postgres/examine.ts')
+  try {
+    const found = await examinePostgres(url)
+    return [database(found), schema(found), durability(found)]
+  } catch (error) {
+    const text = (error as Error).message
+    const remedy = 'check database, its password and that PostgreSQL runs'
+    return [{ check: 'database', state: 'problem', text, remedy, exit: 'unexpected' }]
+  }
+}
+
+function database({ faults, version }: Examination): Examined {
+  if (faults.length === 0) return ok('database', `PostgreSQL ${version}`)
+  const remedy = 'use a PostgreSQL server, version 14 or newer, with durable commits'
+  return { check: 'database', state: 'problem', text: faults.join('; '), remedy, exit: 'unexpected' }
+}
+
+function schema({ migrations: done, hasInstallation }: Examination): Examined {
+  try {
+    requireKnown(migrations, done)
+  } catch (error) {
+    const remedy = 'use the version of the program that made this database, or a newer one'
+    return { check: 'schema', state: 'problem', text: (error as Error).message, remedy, exit: 'conflict' }
+  }
+  if (!hasInstallation) {
+    const remedy = 'bridge server init creates an installation'
+    return {
+      ...{ check: 'schema', state: 'problem', text: 'the database holds no installation' },
+      ...{ remedy, exit: 'not_found' },
+    }
+  }
+  const pending = migrations.length - done.length
+  return ok(
+    'schema',
+    pending === 0 ? `at migration ${done.length}` : `${pending} migrations run at the next start`,
+  )
+}
+
+function durability({ isSynchronous }: Examination): Examined {
+  if (isSynchronous) return ok('durability', 'commits wait for a synchronous standby')
+  return {
+    check: 'durability',
+    state: 'warning',
+    text: 'no synchronous standby: a failover may lose confirmed writes',
+    remedy: 'set synchronous_standby_names, or use a service that promises it, before you rely on a failover',
+  }
+}

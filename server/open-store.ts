@@ -1,0 +1,40 @@
+/** Opens the database that the settings name. The driver of PostgreSQL is loaded only if one is named. */
+import { existsSync } from 'node:fs'
+import type { Config } from './config.ts'
+import { ConfigError } from './config-error.ts'
+import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.ts'
+import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
+import { openNodeDatabase } from './database/sqlite/database.ts'
+import { databasePath } from './storage/data-folder.ts'
+
+export interface StoreOptions extends NodeDatabaseParts {
+  /** Learns the time of a PostgreSQL database. `clock` may be its own. */
+  readonly databaseClock?: DatabaseClock | undefined
+  /** Whether this is the server. */
+  readonly serves?: boolean
+  /** Called if a PostgreSQL database does not answer the beat of this node. */
+  readonly onBeatError?: (error: unknown) => void
+}
+
+type StoreSettings = Pick<Config, 'data' | 'databaseUrl'>
+
+/** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
+export async function openStore(
+  { data, databaseUrl: url }: StoreSettings,
+  options: StoreOptions,
+): Promise<NodeDatabase> {
+  if (url === undefined) return openNodeDatabase({ data, ...options })
+  if (existsSync(databasePath(data))) {
+    throw new ConfigError(
+      `${data} holds an installation on SQLite; give this database a data folder of its own`,
+    )
+  }
+  const { openPostgresDatabase } = await import('./database/postgres/database.ts')
+  const { databaseClock, serves = false, random, monotonicMs, clock } = options
+  return openPostgresDatabase({
+    ...options,
+    url,
+    databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
+    ...(serves && { nodeId: random(16).toString('hex') }),
+  })
+}
