@@ -36,7 +36,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   const settings = { failed_auth_per_minute: '100000', rate_per_second: '100000', rate_burst: '100000' }
   const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
   const clock = standingClock(new Date(first.now * 1000))
-  makeInstallation(config)
+  await makeInstallation(config)
   fillStore(data, first, vectors)
   let server: RunningServer = await startServer(config, { clock, passwordCost: 4 })
   return {

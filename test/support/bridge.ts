@@ -15,6 +15,7 @@ import { type TestClock, testClock } from './clock.ts'
 import { dropConnections } from './http.ts'
 import { makeInstallation } from './installation.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
+import { dropDatabase, storeSettings } from './postgres.ts'
 import { builtClient } from './program.ts'
 
 export interface TestBridge {
@@ -54,7 +55,7 @@ export async function startBridge(options: BridgeOptions = {}): Promise<TestBrid
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'bridge-')))
   const clock = options.clock ?? testClock()
   const config = configFor(data, options)
-  makeInstallation(config)
+  await makeInstallation(config)
   const server = await startServer(config, chance(options, clock))
   const owner = await setUpOwner(server.url, server.setupLink ?? '')
   const project = await owner.createProject('demo')
@@ -85,6 +86,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
     },
     async close() {
       await server.stop()
+      await dropDatabase(people.data)
       await rm(people.data, { recursive: true, force: true })
     },
   }
@@ -116,5 +118,5 @@ function configFor(data: string, { settings = {} }: BridgeOptions) {
     public_burst: '100000',
     failed_auth_per_minute: '100000',
   }
-  return readConfig({ data, ...defaults, ...settings }, {})
+  return readConfig({ data, ...defaults, ...storeSettings(data), ...settings }, {})
 }

@@ -10,12 +10,13 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startPostgres } from './postgres-server.ts'
 import { lastOf, processesOf } from './remains.ts'
 import { makeTemporary } from './temporary.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-export default function build(): () => Promise<void> {
+export default async function build(): Promise<() => Promise<void>> {
   // The first project of this run has already built the program.
   if (process.env.BRIDGE_TEST_PROGRAM !== undefined) return async () => {}
   const cache = join(root, 'node_modules/.cache')
@@ -30,7 +31,9 @@ export default function build(): () => Promise<void> {
   const { disk, memory } = makeTemporary()
   process.env.BRIDGE_TEST_DISK = disk
   process.env.BRIDGE_TEST_MEMORY = memory
+  const stopPostgres = await startPostgres()
   return async () => {
+    stopPostgres()
     // The workers of Vitest have the folder only in their environment, so only command lines are compared.
     const left = await lastOf(() => processesOf(folder).filter((each) => each.includes(folder)))
     for (const each of [folder, disk, memory]) rmSync(each, { recursive: true, force: true })

@@ -14,15 +14,17 @@ import { insertServer } from '../../server/database/sqlite/server-id.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { makeEnvelopeKey } from '../../server/storage/envelope-keys.ts'
 import { makePrivateFolder } from '../../server/storage/private-folder.ts'
+import { isOnPostgres, makeDatabase } from './postgres.ts'
 
 /** Shared by the test files of a run; see `build.ts`. */
 const migrated = join(process.env.BRIDGE_TEST_MEMORY ?? mkdtempSync(join(tmpdir(), 'bridge-')), 'migrated.db')
 
 /** Makes the folder as `initServer` leaves it, without a set-up link. */
-export function makeInstallation(config: Pick<Config, 'data' | 'envelopeKeyFile'>): void {
-  if (!existsSync(migrated)) makeMigrated()
+export async function makeInstallation(config: Pick<Config, 'data' | 'envelopeKeyFile'>): Promise<void> {
   makePrivateFolder(config.data)
   makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
+  if (isOnPostgres) return makeDatabase(config.data, randomUUID())
+  if (!existsSync(migrated)) makeMigrated()
   const path = databasePath(config.data)
   copyFileSync(migrated, path)
   const database = openDatabase(path)

@@ -19,6 +19,7 @@ import { readConfig, type SettingName } from '../../server/config.ts'
 import { issueSetupLink } from '../../server/host/init.ts'
 import type { Control } from './broken-store.ts'
 import { makeInstallation } from './installation.ts'
+import { dropDatabase, storeSettings } from './postgres.ts'
 import { compileCache, program } from './program.ts'
 
 export interface ProcessOptions {
@@ -111,7 +112,7 @@ class Supervised implements ServerProcess {
 
   async init(): Promise<void> {
     const config = readConfig(this.#settings(), {})
-    makeInstallation(config)
+    await makeInstallation(config)
     this.setupLink = await issueSetupLink(config)
   }
 
@@ -146,7 +147,8 @@ class Supervised implements ServerProcess {
   }
 
   #settings() {
-    return { ...generous, ...this.#options.settings, data: this.data, port: String(this.port) }
+    const fixed = { data: this.data, port: String(this.port) }
+    return { ...generous, ...storeSettings(this.data), ...this.#options.settings, ...fixed }
   }
 
   #environment(): NodeJS.ProcessEnv {
@@ -169,6 +171,7 @@ class Supervised implements ServerProcess {
 
   async close(): Promise<void> {
     await this.kill()
+    await dropDatabase(this.data)
     this.#remove()
     leftovers.delete(this.#remove)
   }

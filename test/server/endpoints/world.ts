@@ -16,6 +16,7 @@ import { type BridgeOptions, startBridge, type TestBridge } from '../../support/
 import { exchange, keepConnections, type Reply } from '../../support/http.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { cookieOf, TestOwner } from '../../support/owner.ts'
+import { dropDatabase, storeSettings } from '../../support/postgres.ts'
 
 export interface Pair {
   readonly project: { readonly id: string }
@@ -173,12 +174,16 @@ export class World {
   /** Starts a server that has no owner yet; returns the token of its set-up link. */
   async ownerless(settings: Partial<Record<SettingName, string>> = {}) {
     const data = await mkdtemp(join(tmpdir(), 'bridge-'))
-    const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
-    makeInstallation(config)
+    const config = readConfig(
+      { data, port: '0', log_level: 'silent', reserve_bytes: '0', ...storeSettings(data), ...settings },
+      {},
+    )
+    await makeInstallation(config)
     const server = await startServer(config, { passwordCost: 4 })
     this.folders.push(data)
     this.#closers.push(async () => {
       await server.stop()
+      await dropDatabase(data)
       await rm(data, { recursive: true, force: true })
     })
     return { url: server.url, token: new URL(server.setupLink ?? '').hash.slice(1) }

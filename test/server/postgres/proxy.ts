@@ -1,0 +1,83 @@
+/**
+ * A proxy between a node and its database that cuts connections. Each test asks for one cut at a time.
+ */
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface DatabaseProxy {
+  /** The database, reached through the proxy. */
+  readonly url: string
+  /**
+   * Cuts the connection at the next statement that contains these words: before the database sees it, or
+   * after it, when its answer would arrive.
+   */
+  cutAt(words: string, when: 'before' | 'answer'): void
+  /** Cuts all connections and refuses new ones until `open` is called. */
+  shut(): void
+  open(): void
+  /** Number of cuts that `cutAt` asked for and that happened. */
+  cuts(): number
+  close(): Promise<void>
+}
+
+export async function startProxy(database: string): Promise<DatabaseProxy> {
+  const target = new URL(database)
+  const sockets = new Set<Socket>()
+  let asked: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
+  let isOpen = true
+  let cuts = 0
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    const cut = () => {
+      near.destroy()
+      far.destroy()
+    }
+    let isAnswerCut = false
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', cut).on('close', () => {
+        sockets.delete(socket)
+        cut()
+      })
+    }
+    if (!isOpen) return cut()
+    near.on('data', (bytes) => {
+      if (asked !== undefined && bytes.includes(asked.words)) {
+        const { when } = asked
+        asked = undefined
+        cuts += 1
+        if (when === 'before') return cut()
+        isAnswerCut = true
+      }
+      far.write(bytes)
+    })
+    far.on('data', (bytes) => {
+      if (isAnswerCut) cut()
+      else near.write(bytes)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const url = new URL(database)
+  url.port = String(typeof address === 'object' && address !== null ? address.port : 0)
+  const cutAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    url: url.href,
+    cutAt(words, when) {
+      asked = { words, when }
+    },
+    shut() {
+      isOpen = false
+      cutAll()
+    },
+    open() {
+      isOpen = true
+    },
+    cuts: () => cuts,
+    async close() {
+      cutAll()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

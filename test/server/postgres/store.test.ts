@@ -1,0 +1,162 @@
+/**
+ * Parts of a node that differ on PostgreSQL: texts, lanes, savepoints, and the one node of a database.
+ * Runs with `BRIDGE_TEST_STORE=postgres`.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
+import { nodeLane, noLane } from '../../../server/database/lanes.ts'
+import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
+import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
+import { startServer } from '../../../server/server.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { makeInstallation } from '../../support/installation.ts'
+import { dropDatabase, isOnPostgres, storeSettings } from '../../support/postgres.ts'
+import { add, outcomes } from '../database/store.ts'
+
+const temporary = () => mkdtempSync(join(tmpdir(), 'bridge-'))
+
+describe.skipIf(!isOnPostgres)('a server on PostgreSQL', () => {
+  let bridge: TestBridge
+  beforeAll(async () => {
+    bridge = await startBridge()
+  })
+  afterAll(() => bridge.close())
+
+  test('every control character survives in a message, U+0000 included', async () => {
+    const controls = Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(code)).join('')
+    const text = `${controls}\u00100\u0010`
+    const conversation = await bridge.ada.conversationWith(bridge.ben.id)
+    await bridge.ada.send(conversation, bridge.ben.id, text)
+    const { messages } = await bridge.ben.inbox()
+    expect(messages.map(({ body }) => body)).toEqual([text])
+  })
+
+  test('a second server on the database is refused, also with a data folder of its own', async () => {
+    const data = temporary()
+    const { database = '' } = storeSettings(bridge.data)
+    const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', database }, {})
+    await expect(startServer(config)).rejects.toThrow('another server')
+    const status = await fetch(`${bridge.url}/api/ready`)
+    expect(status.status).toBe(200)
+    rmSync(data, { recursive: true })
+  })
+})
+
+describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
+  const data = isOnPostgres ? temporary() : ''
+  const { database: url = '' } = storeSettings(data)
+  const fatal: unknown[] = []
+
+  const open = (nodeId?: string) => {
+    const clock = () => new Date()
+    const monotonicMs = () => performance.now()
+    return openPostgresDatabase({
+      ...{ url, clock, monotonicMs, random: randomBytes },
+      databaseClock: createDatabaseClock(monotonicMs, clock),
+      onFatal: (error) => fatal.push(error),
+      onEffectError: (error) => fatal.push(error),
+      ...(nodeId !== undefined && { nodeId }),
+    })
+  }
+  let store: Awaited<ReturnType<typeof open>>
+
+  beforeAll(async () => {
+    await makeInstallation(readConfig({ data }, {}))
+    store = await open('node')
+  })
+  afterAll(async () => {
+    await store.close()
+    await dropDatabase(data)
+    rmSync(data, { recursive: true })
+  })
+
+  const names = () =>
+    store.reader.read(async (db) => {
+      const rows = await db.selectFrom('owner_users').select('name').orderBy('name').execute()
+      return rows.map(({ name }) => name)
+    })
+
+  test('a unit that fails after it has written is undone alone, and its neighbours are stored', async () => {
+    const { write } = store.writer
+    const writes = [
+      write(nodeLane, (tx) => add(tx, 'ada')),
+      write(nodeLane, async (tx) => {
+        await add(tx, 'undone')
+        throw new Error('refused')
+      }),
+      write(nodeLane, (tx) => add(tx, 'ada')),
+      write(nodeLane, (tx) => add(tx, 'ben')),
+    ]
+    expect(await outcomes(writes)).toEqual(['done', 'Error', '23505', 'done'])
+    expect(await names()).toEqual(['ada', 'ben'])
+  })
+
+  test('a unit that waits for something else is undone', async () => {
+    const overrun = store.writer.write(nodeLane, async (tx) => {
+      await add(tx, 'late')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    })
+    const neighbour = store.writer.write(nodeLane, (tx) => add(tx, 'cleo'))
+    expect(await outcomes([overrun, neighbour])).toEqual(['UnitOverrunError', 'done'])
+    expect(await names()).toEqual(['ada', 'ben', 'cleo'])
+  })
+
+  test('a nonce is accepted once, also if its unit fails and by a second process', async () => {
+    const nonce = { credentialId: 'c', nonce: 'n'.repeat(22), signedAt: Math.floor(Date.now() / 1000) }
+    const other = await open()
+    const spend = (on: typeof store) =>
+      on.writer.write(
+        noLane,
+        async () => {
+          throw new Error('refused')
+        },
+        { nonce },
+      )
+    const told = await outcomes([spend(store), spend(store), spend(other)])
+    expect(told.sort()).toEqual(['Error', 'request_replayed', 'request_replayed'])
+    await other.close()
+  })
+
+  test('ids that two processes take in one lane rise in the order of their commits', async () => {
+    const other = await open()
+    const taken: string[] = []
+    const take = (on: typeof store) =>
+      on.writer.write(nodeLane, async (tx) => {
+        const id = tx.id()
+        // Within the lock, so the order of the rows is that of the commits.
+        await tx.db.insertInto('owner_links').values(link(id)).execute()
+        taken.push(id)
+      })
+    for (let round = 0; round < 10; round += 1) await Promise.all([take(store), take(other)])
+    expect(taken).toEqual([...taken].sort())
+    expect(new Set(taken).size).toBe(20)
+    await other.close()
+  })
+
+  test('a node that another one has taken over from writes nothing more and stops', async () => {
+    const thief = await open()
+    await thief.writer.write(nodeLane, (tx) =>
+      tx.db
+        .deleteFrom('nodes' as 'owner_links')
+        .execute()
+        .then(() => {}),
+    )
+    await thief.close()
+    expect(await outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'stolen'))])).toEqual(['unavailable'])
+    expect(fatal).toMatchObject([{ name: 'TakenOverError' }])
+    expect(await names()).toEqual(['ada', 'ben', 'cleo'])
+  })
+})
+
+const link = (id: string) => ({
+  token_sha256: Buffer.from(id),
+  kind: 'sign_in' as const,
+  created_at: id,
+  expires_at: id,
+  used_at: null,
+  user_id: null,
+})

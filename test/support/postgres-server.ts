@@ -1,0 +1,70 @@
+/**
+ * Starts a PostgreSQL server for a run of the tests, if `BRIDGE_TEST_STORE=postgres` and
+ * `BRIDGE_TEST_POSTGRES` names none. It needs the programs of PostgreSQL, as Debian installs them.
+ *
+ * PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
+ */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, globSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+
+/** Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES`. */
+export async function startPostgres(): Promise<() => void> {
+  const isAsked =
+    process.env.BRIDGE_TEST_STORE === 'postgres' && process.env.BRIDGE_TEST_POSTGRES === undefined
+  if (!isAsked) return () => {}
+  const programs = globSync('/usr/lib/postgresql/*/bin').sort(byVersion).at(-1)
+  if (programs === undefined) {
+    throw new Error(
+      'BRIDGE_TEST_STORE=postgres needs PostgreSQL: apt-get install postgresql, or BRIDGE_TEST_POSTGRES',
+    )
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-postgres-'))
+  const run = runner(folder)
+  const data = join(folder, 'data')
+  const port = await freePort()
+  run(join(programs, 'initdb'), [
+    '-D',
+    data,
+    '-A',
+    'trust',
+    '-U',
+    'postgres',
+    '-E',
+    'UTF8',
+    '--locale=C.UTF-8',
+  ])
+  const control = join(programs, 'pg_ctl')
+  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=300`
+  run(control, ['-D', data, '-o', options, '-l', join(folder, 'log'), '-w', 'start'])
+  process.env.BRIDGE_TEST_POSTGRES = `postgres://postgres@127.0.0.1:${port}/postgres`
+  return () => {
+    run(control, ['-D', data, '-m', 'immediate', '-w', 'stop'])
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const byVersion = (one: string, other: string): number => versionOf(one) - versionOf(other)
+const versionOf = (path: string): number => Number(/\/(\d+)\/bin$/.exec(path)?.[1] ?? 0)
+
+function runner(folder: string): (program: string, given: readonly string[]) => void {
+  if (userInfo().uid !== 0) return (program, given) => void execFileSync(program, given, { stdio: 'ignore' })
+  const ids = ['-u', '-g'].map((flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' })))
+  const [uid = 0, gid = 0] = ids
+  chownSync(folder, uid, gid)
+  chmodSync(folder, 0o755)
+  return (program, given) => void execFileSync(program, given, { uid, gid, cwd: folder, stdio: 'ignore' })
+}
+
+/** The server is started with this port, so that the address is known before. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,76 @@
+/**
+ * A PostgreSQL database for each data folder of a test, if the run asks for that store with
+ * `BRIDGE_TEST_STORE=postgres`. `postgres-server.ts` starts the server of the run.
+ */
+import { hash } from 'node:crypto'
+import pg from 'pg'
+import { migrations } from '../../server/database/migrations/index.ts'
+import { PostgresConnection } from '../../server/database/postgres/connection.ts'
+import { migrate } from '../../server/database/postgres/migrate.ts'
+
+export const isOnPostgres = process.env.BRIDGE_TEST_STORE === 'postgres'
+
+/** The setting that names the database of a data folder. Empty if the run is on SQLite. */
+export const storeSettings = (data: string): { readonly database?: string } =>
+  isOnPostgres ? { database: urlOf(nameOf(data)) } : {}
+
+const nameOf = (data: string): string => `bridge_${hash('sha256', data).slice(0, 24)}`
+
+/** Made once per run, in the folder of the run. */
+const template = `template_${hash('sha256', process.env.BRIDGE_TEST_DISK ?? '').slice(0, 16)}`
+
+function urlOf(name: string): string {
+  const url = new URL(process.env.BRIDGE_TEST_POSTGRES ?? '')
+  url.pathname = `/${name}`
+  return url.href
+}
+
+async function withServer<T>(act: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: process.env.BRIDGE_TEST_POSTGRES })
+  await client.connect()
+  try {
+    return await act(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Makes the database of a data folder, with its tables and its row of the installation. */
+export async function makeDatabase(data: string, serverId: string): Promise<void> {
+  await withServer(async (client) => {
+    await client.query('SELECT pg_advisory_lock(1)')
+    await makeTemplate(client)
+    await client.query(`CREATE DATABASE ${nameOf(data)} TEMPLATE ${template}`)
+  })
+  await onDatabase(data, (client) =>
+    client.query('INSERT INTO server (one, server_id, created_at) VALUES (1, $1, $2)', [
+      serverId,
+      new Date().toISOString(),
+    ]),
+  )
+}
+
+async function makeTemplate(client: pg.Client): Promise<void> {
+  const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template])
+  if (rowCount === 1) return
+  await client.query(`CREATE DATABASE ${template}`)
+  const connection = await PostgresConnection.open({ url: urlOf(template) })
+  await migrate(connection, migrations, () => new Date())
+  await connection.close()
+}
+
+/** Runs queries on the database of a data folder. */
+export async function onDatabase<T>(data: string, act: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: urlOf(nameOf(data)) })
+  await client.connect()
+  try {
+    return await act(client)
+  } finally {
+    await client.end()
+  }
+}
+
+export async function dropDatabase(data: string): Promise<void> {
+  if (isOnPostgres)
+    await withServer((client) => client.query(`DROP DATABASE IF EXISTS ${nameOf(data)} WITH (FORCE)`))
+}
