@@ -77,9 +77,9 @@ const written = (name: string, contents: Uint8Array): PortalFile => ({
 /**
  * Puts everything that the first load needs into one file.
  *
- * esbuild splits by what is shared: a module of the first load goes to another file for each set of screens that
- * use it, and the browser would have to load them all. A screen that is loaded later therefore imports the main
- * module, so that all screens share all of the first load.
+ * esbuild puts modules into one file if the same screens use them. So the first load would be in as many files as
+ * there are sets of screens. A screen that is loaded later therefore imports the main module, so that all screens
+ * share all of the first load.
  */
 const oneFirstPart: Plugin = {
   name: 'one-first-part',

@@ -83,6 +83,11 @@ inChromium('settings', () => {
       '[["bridge-preferences"],0]',
     )
     await picture('settings-dark')
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}`)
+    const activity = page.locator('.activity time').first()
+    await activity.waitFor()
+    expect(await activity.textContent()).toMatch(/\d\d:\d\d:\d\d UTC$/)
+    await page.goto(`${bridge.url}/settings`)
     await page.evaluate(`localStorage.setItem('bridge-preferences', '{"theme":"<b>","times":7}')`)
     await page.reload()
     await page.getByLabel('As the system').waitFor()

@@ -2,7 +2,7 @@
 import { type AuditRecord, connectionLabels, type SnapshotAgent } from '../../../../sdk/browser.ts'
 import { Visible } from '../text/visible.tsx'
 import { presence } from '../words/connection.ts'
-import { ago, span } from '../words/time.ts'
+import { span, when } from '../words/time.ts'
 import { Mark } from './marks.tsx'
 
 interface Props {
@@ -34,12 +34,12 @@ export function EnrolmentSteps({ name, expiresAt, seen, records, nowMs, isStale 
       )}
       {claimed !== undefined && (
         <li>
-          <Mark name="listening" /> Enrolled, {ago(nowMs - Date.parse(claimed.at))}
+          <Mark name="listening" /> Enrolled, {when(claimed.at, nowMs)}
         </li>
       )}
       {started !== undefined && (
         <li>
-          <Mark name="listening" /> Session started, {ago(nowMs - Date.parse(started.at))}
+          <Mark name="listening" /> Session started, {when(started.at, nowMs)}
         </li>
       )}
       {started !== undefined && words !== undefined && (

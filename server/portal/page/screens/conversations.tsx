@@ -6,8 +6,8 @@ import { liveProject } from '../live/project.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
+import { When } from '../parts/when.tsx'
 import { plural } from '../words/plural.ts'
-import { ago, exact } from '../words/time.ts'
 import { type Listed, useConversations } from './conversations/listing.ts'
 import { NewMessage } from './conversations/new-message.tsx'
 import { Participants } from './conversations/participants.tsx'
@@ -33,8 +33,8 @@ export function Conversations() {
               them.
             </p>
           )}
-          <Group name="With you" kind="owner" project={id} all={shown} nowMs={live.nodeNow.value} />
-          <Group name="Between agents" kind="peer" project={id} all={shown} nowMs={live.nodeNow.value} />
+          <Group name="With you" kind="owner" project={id} all={shown} />
+          <Group name="Between agents" kind="peer" project={id} all={shown} />
         </>
       )}
       <NewMessage project={id} nowMs={() => live.nodeNow.peek()} />
@@ -82,10 +82,9 @@ interface GroupProps {
   readonly kind: Conversation['kind']
   readonly project: string
   readonly all: readonly Listed[]
-  readonly nowMs: number
 }
 
-function Group({ name, kind, project, all, nowMs }: GroupProps) {
+function Group({ name, kind, project, all }: GroupProps) {
   const rows = all.filter(({ about }) => about.kind === kind)
   return (
     <section aria-label={name}>
@@ -102,7 +101,7 @@ function Group({ name, kind, project, all, nowMs }: GroupProps) {
               {plural(about.last_sequence, 'message')}
               {lastAt !== undefined && (
                 <>
-                  , the last <time title={exact(lastAt)}>{ago(nowMs - Date.parse(lastAt))}</time>
+                  , the last <When at={lastAt} />
                 </>
               )}
             </span>

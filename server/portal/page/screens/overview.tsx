@@ -48,7 +48,7 @@ export function Overview() {
         </a>
       </p>
       <MessageAll project={id} agents={agents} />
-      <Activity project={id} records={snapshot.activity} nowMs={live.nodeNow.value} />
+      <Activity project={id} records={snapshot.activity} />
     </>
   )
 }

@@ -52,7 +52,7 @@ function Administrators() {
       </div>
       <p>An administrator sees and steers the projects that you assign, and nothing else of the node.</p>
       {issued !== undefined && (
-        <section class="card" aria-label="Sign-in link">
+        <section class="card once-link" aria-label="Sign-in link">
           <OnceOnly
             key={issued.link}
             label={`Sign-in link of ${issued.administrator.name}`}

@@ -5,7 +5,7 @@
  * current work step has no time of next contact, so it never shows a countdown.
  */
 import { type Connection, connectionLabels as labels } from '../../../../sdk/browser.ts'
-import { ago, span } from './time.ts'
+import { span, when } from './time.ts'
 
 export type MarkName = 'listening' | 'connected' | 'step' | 'overdue' | 'away' | 'unavailable' | 'disabled'
 
@@ -29,7 +29,7 @@ export function presence(connection: Connection, nowMs: number, isStale: boolean
     }
   }
   const { connected, listening_now, last_contact_at } = connection
-  const lastContact = last_contact_at === null ? 'never' : ago(nowMs - Date.parse(last_contact_at))
+  const lastContact = last_contact_at === null ? 'never' : when(last_contact_at, nowMs)
   const nextContact = next(connection, nowMs)
   const mark = markOf(connection)
   return {

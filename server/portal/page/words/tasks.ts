@@ -1,6 +1,6 @@
 /** States of tasks in words, with the marks beside them. */
 import { connectionLabels, type Task, type TaskEntry } from '../../../../sdk/browser.ts'
-import { ago, exact, span } from './time.ts'
+import { exact, span, when } from './time.ts'
 
 export type TaskMark = 'open' | 'held' | 'stopping' | 'completed' | 'failed' | 'cancelled'
 export type TaskState = Task['state']
@@ -113,7 +113,7 @@ export const eventWords = ({ event }: TaskEntry): string => events[event] ?? eve
 export const progressWords = ({ progress }: Task, nowMs: number): string | undefined =>
   progress === null
     ? undefined
-    : `${progress.percent === null ? 'progress' : `${progress.percent} %`}, ${ago(nowMs - Date.parse(progress.reported_at))}`
+    : `${progress.percent === null ? 'progress' : `${progress.percent} %`}, ${when(progress.reported_at, nowMs)}`
 
 export interface Run {
   /** Last entry of the run. */

@@ -30,7 +30,7 @@ export function useNewRecords({ name, newest, latest, read }: Asking): ReadonlyS
       const { audit, has_more } = await read(newest ?? undefined, signal)
       count.value = audit.length === 0 ? '' : `${audit.length}${has_more ? '+' : ''}`
     }
-    // What it does not learn now it learns at the next look.
+    // The next look makes up for a failed one.
     const quietly = (signal: AbortSignal) => look(signal).catch(() => undefined)
     if (latest !== undefined) void (latest === newest || quietly(stopping.signal))
     else

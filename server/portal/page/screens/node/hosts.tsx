@@ -13,7 +13,7 @@ import { Mark } from '../../parts/marks.tsx'
 import { Spark } from '../../parts/spark.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { percent, size } from '../../words/size.ts'
-import { ago, exact, span } from '../../words/time.ts'
+import { exact, span, when } from '../../words/time.ts'
 
 interface Props {
   readonly list: HostSampleList
@@ -69,7 +69,7 @@ function Host({ sample, nowMs }: { readonly sample: HostSample; readonly nowMs: 
       <p class="meta">
         Last sample{' '}
         <time dateTime={sampled_at} title={exact(sampled_at)}>
-          {ago(sampleMs)}
+          {when(sampled_at, nowMs)}
         </time>
       </p>
       <History host={host} />

@@ -42,7 +42,7 @@ export function Storage({ storage, ageMs }: Props) {
             <dt>Reserve</dt>
             <dd>
               {reserve_bytes === 0
-                ? 'none: on a full disk the node cannot even delete'
+                ? 'none: switched off, or released because the disk was full'
                 : `${size(reserve_bytes)}, released when the disk is full, so that reading and deleting go on`}
             </dd>
           </dl>
