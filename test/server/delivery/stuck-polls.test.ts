@@ -6,6 +6,8 @@
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startBridge } from '../../support/bridge.ts'
+import { signedText } from '../../support/raw-client.ts'
+import { watchServed } from '../../support/served.ts'
 import { openPolls } from '../../support/streams.ts'
 import { lookUp, until } from './listeners.ts'
 
@@ -23,15 +25,16 @@ test.skipIf(process.env.BRIDGE_STUCK === undefined)(
       await Promise.all(some.map((text) => bridge.owner.message(bridge.project.id, agent.id, text)))
     }
     const target = '/api/v1/inbox?limit=100'
+    const served = watchServed()
+    onTestFinished(() => served.stop())
     const stuck = connect(bridge.server.port, '127.0.0.1')
     stuck.pause()
-    // More pages than the buffers of a connection hold.
-    for (let page = 0; page < 7; page += 1) {
-      const headers = agent
-        .sign({ method: 'GET', target }, '')
-        .map(([name, value]) => `${name}: ${value}\r\n`)
-      stuck.write(`GET ${target} HTTP/1.1\r\nHost: bridge.example\r\n${headers.join('')}\r\n`)
-    }
+    // More than the system buffers, so that the page behind it stays in the node.
+    const side = await served.of(stuck)
+    side.write(Buffer.alloc(16 * 1024 * 1024))
+    stuck.write(signedText(agent, { target }))
+    // This request is answered after the node has read the page.
+    await agent.ok({ target: '/api/v1/peers' })
     await until(
       async () => (await agent.inbox('?limit=100')).messages.length,
       (left) => left === 0,
