@@ -8,11 +8,11 @@ import { announce } from '../parts/announce.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
-import { note } from '../parts/toast.tsx'
+import { act, note } from '../parts/toast.tsx'
 import type { Revealing } from '../parts/windowed.tsx'
 import { presence } from '../words/connection.ts'
 import { plural } from '../words/plural.ts'
-import { AcknowledgeAll } from './conversations/acknowledge.tsx'
+import { AcknowledgeAll, isUnread } from './conversations/acknowledge.tsx'
 import { draftOf } from './conversations/drafts.ts'
 import { Messages } from './conversations/messages.tsx'
 import { Participants } from './conversations/participants.tsx'
@@ -97,6 +97,8 @@ export function Talk({ project, about, live, thread, at }: TalkProps) {
   const sent = (message: Data) => {
     thread.take(message)
     void toEnd()
+    const answered = thread.messages.peek().find((each) => each.id === message.in_reply_to)
+    if (answered !== undefined && isUnread(answered)) void act(() => thread.acknowledge([answered], () => {}))
     const reader = live.snapshot.value?.agents.find((each) => each.id === message.recipient_agent_id)
     const { listening } = (reader && presence(reader.connection, 0, live.isStale.value)) ?? {}
     if (listening === 'no') note('Sent. The agent is not listening: the message waits in its inbox.')

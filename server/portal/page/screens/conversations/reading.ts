@@ -105,26 +105,36 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
       .peek()
       .slice(-limits.pageMax)
       .filter(({ delivery }) => delivery.acknowledged_at === null)
-  const catchUp = () =>
-    inTurn(async () => {
+  let isWaiting = false
+  /** Calls that wait for their turn are one. A hidden page reads nothing, and catches up later. */
+  const catchUp = () => {
+    if (isWaiting) return
+    isWaiting = true
+    void inTurn(async () => {
+      isWaiting = false
+      if (!isAttended.peek()) return
       if (!hasNewer.peek()) await forward()
       await again(waiting())
     })
+  }
 
   void inTurn(() => begin(at))
   let seen: string | undefined
+  let wasAttended = true
   const unfollow = effect(() => {
+    if (isAttended.value && !wasAttended) catchUp()
+    wasAttended = isAttended.value
     const { activity = [] } = live.snapshot.value ?? {}
     const known = activity.findIndex((record) => record.id === seen)
     const isMissed = seen !== undefined && known === -1
     const fresh = activity.slice(known + 1).filter((record) => concerns(record, id, messages.peek()))
-    if (seen !== undefined && (isMissed || fresh.length > 0)) void catchUp()
+    if (seen !== undefined && (isMissed || fresh.length > 0)) catchUp()
     if (seen !== undefined && fresh.length > 0) void inTurn(() => again(acknowledged(fresh, messages.peek())))
     seen = activity.at(-1)?.id ?? seen
   })
   const timer = setInterval(() => {
     if (isAttended.value && about.peek() === undefined) void inTurn(() => begin(at))
-    else if (isAttended.value && (waiting().length > 0 || error.peek() !== undefined)) void catchUp()
+    else if (isAttended.value && (waiting().length > 0 || error.peek() !== undefined)) catchUp()
   }, offersMs)
   return {
     about,
@@ -165,7 +175,7 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
       // With messages missing between, the range would have a gap.
       if (hasNewer.peek()) void inTurn(() => begin(undefined))
       else if (message.sequence === last() + 1) merge([message])
-      else void catchUp()
+      else catchUp()
     },
     stop: () => {
       stopping.abort()

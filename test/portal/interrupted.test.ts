@@ -1,0 +1,95 @@
+/** A conversation while the node stops, goes on, and starts again: nothing is lost and nothing jumps. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enroll, type TestAgent } from '../support/agent.ts'
+import { dropConnections } from '../support/http.ts'
+import { setUpOwner, type TestOwner } from '../support/owner.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { signIn } from './sign-in.ts'
+
+inChromium('a conversation while the node is away', () => {
+  let server: ServerProcess
+  let chromium: Chromium
+  let visitor: Visitor
+  let owner: TestOwner
+  let project: { id: string }
+  let ada: TestAgent
+  let ben: TestAgent
+  let conversation: string
+
+  beforeAll(async () => {
+    ;[server, chromium] = await Promise.all([startServerProcess(), startChromium()])
+    owner = await setUpOwner(server.url, server.setupLink)
+    project = await owner.createProject('demo', { policy: { message_budget: 1000 } })
+    const agent = async (name: string) => {
+      const { id } = await owner.createAgent(project.id, name)
+      const code = await owner.enrollmentCode(project.id, id)
+      const enrolled = await enroll(server.url, code, () => new Date())
+      await enrolled.startSession()
+      return enrolled
+    }
+    ada = await agent('ada')
+    ben = await agent('ben')
+    conversation = await ada.conversationWith(ben.id)
+    for (let number = 1; number <= 60; number += 1) await ada.send(conversation, ben.id, `number ${number}`)
+    visitor = await chromium.visitor(server.url)
+    await visitor.page.clock.install()
+    await signIn(visitor.page, server.url, `/projects/${project.id}/conversations/${conversation}`)
+    await visitor.page.getByText('number 60', { exact: true }).waitFor()
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await server.close()
+  })
+
+  const box = () => visitor.page.getByRole('textbox', { name: 'Message' })
+  const top = () =>
+    visitor.page.evaluate<number>(`document.querySelector('[data-number="30"]').getBoundingClientRect().top`)
+  const shows = (text: string) =>
+    expect
+      .poll(async () => {
+        await visitor.page.clock.runFor(1000)
+        return visitor.page.getByText(text, { exact: true }).count()
+      })
+      .toBe(1)
+
+  test('keeps its messages, the place of the reader and what was written', async () => {
+    const { page } = visitor
+    await box().fill('half a sentence')
+    await page.locator('[data-number="30"]').scrollIntoViewIfNeeded()
+    await page.clock.runFor(100)
+    const before = await top()
+    process.kill(server.pid, 'SIGSTOP')
+    try {
+      await page.clock.runFor(10_000)
+      await page.getByText(/^Nothing heard from the node since/).waitFor()
+      await page.clock.runFor(25_000)
+      await page.getByText('Unavailable').first().waitFor()
+      expect(await page.locator('.message').count()).toBe(60)
+    } finally {
+      process.kill(server.pid, 'SIGCONT')
+    }
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return page.getByText('Unavailable').count()
+      })
+      .toBe(0)
+    expect(await box().inputValue()).toBe('half a sentence')
+    // The line about the silence came and went above the messages.
+    expect(Math.abs((await top()) - before)).toBeLessThan(5)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('misses no message of a node that was killed and started again', async () => {
+    const { page } = visitor
+    await server.kill('SIGKILL')
+    await page.clock.runFor(3000)
+    dropConnections(server.url)
+    await server.start()
+    await ada.send(conversation, ben.id, 'after the restart')
+    await page.getByRole('textbox', { name: 'Message' }).scrollIntoViewIfNeeded()
+    await shows('after the restart')
+    expect(await box().inputValue()).toBe('half a sentence')
+  })
+})
