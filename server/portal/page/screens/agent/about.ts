@@ -1,4 +1,4 @@
-/** What each section of an agent's page gets. */
+/** Properties that each section of an agent's page gets. */
 import type { Agent } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
 

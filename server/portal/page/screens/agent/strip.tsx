@@ -5,7 +5,6 @@ import { nodeNow } from '../../node-clock.ts'
 import { owner } from '../../owner.ts'
 import { usePages } from '../../parts/page-of.tsx'
 import { olderOf } from '../../parts/whole.ts'
-import { plural } from '../../words/plural.ts'
 import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
 
@@ -75,10 +74,11 @@ const nouns = [
 ] as const
 
 function summary(records: readonly AuditRecord[]): string {
-  const words = nouns.flatMap(([beginning, one, many]) => {
-    const count = records.filter(({ kind }) => kind.startsWith(beginning)).length
-    if (count === 0) return []
-    return [many === undefined || count === 1 ? plural(count, one) : `${count} ${many}`]
-  })
+  const known = (beginning: string) => records.filter(({ kind }) => kind.startsWith(beginning)).length
+  const counts = nouns.map(([beginning, one, many = `${one}s`]) => ({ count: known(beginning), one, many }))
+  const others = records.length - counts.reduce((sum, { count }) => sum + count, 0)
+  const words = [...counts, { count: others, one: 'other record', many: 'other records' }]
+    .filter(({ count }) => count > 0)
+    .map(({ count, one, many }) => `${count} ${count === 1 ? one : many}`)
   return words.length === 0 ? 'nothing' : words.join(', ')
 }
