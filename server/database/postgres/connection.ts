@@ -28,8 +28,9 @@ export interface ConnectionSettings {
 }
 
 const connectWithinMs = 5000
-/** A statement that takes longer breaks the connection, so that a cut network holds a group for 20 s at most. */
+/** If no answer comes for so long, the connection is broken, so that a cut network holds a group only so long. */
 const answerWithinMs = 20_000
+const lookEveryMs = 5000
 
 /** SQLite has no truth values, so the rest of the server reads 1 and 0. */
 const parsers = new Map<number, (text: string) => unknown>([
@@ -52,6 +53,10 @@ const types = {
 export class PostgresConnection {
   readonly #client: pg.Client
   #failure: unknown
+  #waiting = 0
+  /** Looks in which nothing was answered although a statement waits. */
+  #silentLooks = 0
+  readonly #watch: NodeJS.Timeout
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -60,6 +65,7 @@ export class PostgresConnection {
     }
     client.on('error', broken)
     client.on('end', () => broken())
+    this.#watch = setInterval(() => this.#look(), lookEveryMs).unref()
   }
 
   static async open({ url }: ConnectionSettings): Promise<PostgresConnection> {
@@ -69,13 +75,13 @@ export class PostgresConnection {
       keepAlive: true,
       application_name: 'agent-bridge',
       connectionTimeoutMillis: connectWithinMs,
-      query_timeout: answerWithinMs,
       types,
     })
     const connection = new PostgresConnection(client)
     try {
       await client.connect()
     } catch (error) {
+      clearInterval(connection.#watch)
       throw new DatabaseUnreachableError(client, error)
     }
     return connection
@@ -87,6 +93,7 @@ export class PostgresConnection {
 
   async query<R>({ text, values, name }: Statement): Promise<Answer<R>> {
     if (this.#failure !== undefined) throw this.#failure
+    this.#waiting += 1
     try {
       const stored = values?.map((value) => (typeof value === 'string' ? toStored(value) : value))
       const found = await this.#client.query({
@@ -98,16 +105,29 @@ export class PostgresConnection {
     } catch (error) {
       if (!isStatementError(error)) this.#break(error)
       throw error
+    } finally {
+      this.#waiting -= 1
+      this.#silentLooks = 0
     }
+  }
+
+  #look(): void {
+    this.#silentLooks = this.#waiting === 0 ? 0 : this.#silentLooks + 1
+    if (this.#silentLooks * lookEveryMs < answerWithinMs) return
+    this.#break(new Error(`the database has not answered for ${answerWithinMs / 1000} s`))
   }
 
   #break(error: unknown): void {
     this.#failure ??= error
+    clearInterval(this.#watch)
+    // Rejects the statements that wait.
+    this.#client.connection.stream.destroy()
     void this.#client.end().catch(() => {})
   }
 
   async close(): Promise<void> {
     this.#failure ??= new Error('the connection to the database is closed')
+    clearInterval(this.#watch)
     await this.#client.end().catch(() => {})
   }
 }
