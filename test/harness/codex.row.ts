@@ -129,8 +129,10 @@ describe.skipIf(!has('codex'))('Codex exec', () => {
 })
 
 describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
-  test('no process of ours outlives the terminal, the profile is free', async () => {
-    const script = await scene.model((_request, number) => [{ text: 'ready' }, { text: 'back' }][number])
+  test('no process of ours outlives the terminal, the profile is free, and a resumed session has all again', async () => {
+    const script = await scene.model(
+      (_request, number) => [{ text: 'ready' }, { tool: /\/inbox$/, input: {} }, { text: 'handled' }][number],
+    )
     const environment = scene.codex(script)
     const ours = () => scene.processes.filter((each) => /bridge\.cjs (mcp|hooks run)/.test(each))
     await scene.run(['hooks', 'install', 'codex', '--profile', 'cleo', '--trust'], environment)
@@ -143,6 +145,13 @@ describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
       expect(scene.exists('bridge/profiles/cleo/hooks/holder.json')).toBe(false)
       // The daemon belongs to Codex.
       expect(scene.processes.filter((each) => each.includes('app-server'))).not.toEqual([])
+      const resumed = scene.terminal(['codex', 'resume', '--last'], environment)
+      await resumed.shows(/ready/)
+      await resumed.send('Once more.')
+      expect((await requestOf(script, 2)).last).toContain('no unacknowledged messages')
+      await expect.poll(ours).toHaveLength(2)
+      resumed.close()
+      await expect.poll(ours).toEqual([])
     } finally {
       await scene.command('codex', ['app-server', 'daemon', 'stop'], environment)
       // Codex leaves the process that updates its daemon.
