@@ -1,0 +1,108 @@
+/**
+ * A conversation with many messages costs the page no more than one with a hundred.
+ *
+ * `BRIDGE_PAGE_MESSAGES=10000` makes it longer, and compares the times of opening.
+ */
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { databasePath } from '../../server/storage/data-folder.ts'
+import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { signIn } from './sign-in.ts'
+
+const long = process.env.BRIDGE_PAGE_MESSAGES
+const count = Number(long ?? 600)
+
+inChromium('a long history', () => {
+  let bridge: TestBridge
+  let chromium: Chromium
+  let visitor: Visitor
+  const conversations = { short: '', long: '' }
+
+  beforeAll(async () => {
+    ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
+    const { ada, ben } = bridge
+    conversations.short = await ada.conversationWith(ada.id)
+    conversations.long = await ada.conversationWith(ben.id)
+    for (const [id, to] of [
+      [conversations.short, ada.id],
+      [conversations.long, ben.id],
+    ] as const)
+      await ada.send(id, to, 'first')
+    repeat(conversations.short, 100)
+    repeat(conversations.long, count)
+    visitor = await chromium.visitor(bridge.url)
+    await signIn(visitor.page, bridge.url)
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await bridge.close()
+  })
+
+  /** Copies the first message of a conversation until it has so many. */
+  function repeat(conversation: string, messages: number): void {
+    const database = new Database(databasePath(bridge.data))
+    const first = database.prepare('SELECT * FROM messages WHERE conversation_id = ?').get(conversation)
+    const row = first as Record<string, string | number | null>
+    const names = Object.keys(row)
+    const insert = database.prepare(
+      `INSERT INTO messages (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+    )
+    database.transaction(() => {
+      for (let sequence = 2; sequence <= messages; sequence += 1) {
+        const id = `${String(row.id).slice(0, 24)}${(sequence + (conversation === conversations.long ? 2 ** 32 : 0)).toString(16).padStart(12, '0')}`
+        const copy = {
+          ...row,
+          id,
+          root_id: id,
+          sequence,
+          body: `number ${sequence}`,
+          acknowledged_at: row.created_at,
+        }
+        insert.run(...names.map((name) => (copy as typeof row)[name]))
+      }
+      database.prepare('UPDATE conversations SET last_sequence = ? WHERE id = ?').run(messages, conversation)
+    })()
+    database.close()
+  }
+
+  const nodes = () => visitor.page.evaluate<number>(`document.querySelectorAll('*').length`)
+  const open = async (id: string, messages: number): Promise<number> => {
+    const { page } = visitor
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations`)
+    await page.locator('.rows a').first().waitFor()
+    const begun = performance.now()
+    await page.locator(`a[href$="${id}"]`).click()
+    await page.getByText(`number ${messages}`, { exact: true }).waitFor()
+    return performance.now() - begun
+  }
+
+  test('has no more elements at its end, in its middle and at its beginning than a short one twice over', async () => {
+    const { page } = visitor
+    await open(conversations.short, 100)
+    const short = await nodes()
+    await open(conversations.long, count)
+    const counts = [await nodes()]
+    await expect
+      .poll(
+        async () => {
+          await page.evaluate('scrollBy(0, -20000)')
+          counts.push(await nodes())
+          return page.getByText('first', { exact: true }).count()
+        },
+        { interval: 30 },
+      )
+      .toBe(1)
+    expect(Math.max(...counts)).toBeLessThan(2 * short + 10 * (count / 25))
+    expect(visitor.faults).toEqual([])
+  })
+
+  test.skipIf(long === undefined)('opens in at most three times the time of a short one', async () => {
+    const times = { short: Number.POSITIVE_INFINITY, long: Number.POSITIVE_INFINITY }
+    for (let round = 0; round < 5; round += 1) {
+      times.short = Math.min(times.short, await open(conversations.short, 100))
+      times.long = Math.min(times.long, await open(conversations.long, count))
+    }
+    expect(times.long).toBeLessThan(3 * times.short)
+  })
+})
