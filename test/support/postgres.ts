@@ -56,8 +56,29 @@ async function makeTemplate(client: pg.Client): Promise<void> {
   await client.query(`CREATE DATABASE ${template}`)
   const connection = await PostgresConnection.open({ url: urlOf(template) })
   await migrate(connection, migrations, () => new Date())
+  await connection.query({ text: laneTriggers })
   await connection.close()
 }
+
+/**
+ * Refuses a row of a project that the node inserts without holding the lane of that project. The unit that
+ * creates a project holds the lane of the node. Rows that a test inserts itself are not checked.
+ */
+const laneTriggers = `
+  CREATE FUNCTION require_lane() RETURNS trigger LANGUAGE plpgsql AS $$
+  DECLARE lanes text[] := string_to_array(nullif(current_setting('bridge.lanes', true), ''), ' ');
+  BEGIN
+    IF current_setting('bridge.lanes', true) IS NULL OR NEW.project_id IS NULL
+      OR NEW.project_id = ANY (lanes) OR (to_jsonb(NEW) ->> 'kind' = 'project.created' AND 'node' = ANY (lanes))
+      THEN RETURN NEW; END IF;
+    RAISE EXCEPTION 'a row of % is inserted outside its lane %; held: %', TG_TABLE_NAME, NEW.project_id, lanes;
+  END $$;
+  DO $$ DECLARE t text; BEGIN
+    FOR t IN SELECT table_name FROM information_schema.columns
+      WHERE table_schema = 'public' AND column_name = 'project_id' LOOP
+      EXECUTE format('CREATE TRIGGER require_lane BEFORE INSERT ON %I FOR EACH ROW EXECUTE FUNCTION require_lane()', t);
+    END LOOP;
+  END $$`
 
 /** Runs queries on the database of a data folder. */
 export async function onDatabase<T>(data: string, act: (client: pg.Client) => Promise<T>): Promise<T> {

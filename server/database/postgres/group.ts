@@ -74,6 +74,7 @@ class NeedsSavepointsError extends Error {}
 const begin = `BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '5s';
   SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
+/** The setting `bridge.lanes` names the held lanes for triggers, which tests use. */
 const lockLanes = (waits: boolean): Statement => ({
   name: waits ? 'lanes_waiting' : 'lanes',
   text: `WITH locked AS (SELECT lane, last FROM lanes WHERE lane = ANY ($1) OR '*' = ANY ($1) ORDER BY lane
@@ -81,7 +82,8 @@ const lockLanes = (waits: boolean): Statement => ({
     SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM clock_timestamp()) * 1000 AS ms,
       (SELECT count(*) FROM nodes WHERE id = $2) AS mine,
       CASE WHEN '*' = ANY ($1) THEN (SELECT count(*) FROM lanes) END AS every,
-      (SELECT string_agg(lane, ' ') FROM locked) AS lanes, (SELECT max(last) FROM locked) AS last`,
+      (SELECT string_agg(lane, ' ') FROM locked) AS lanes, (SELECT max(last) FROM locked) AS last,
+      set_config('bridge.lanes', (SELECT coalesce(string_agg(lane, ' '), '') FROM locked), true)`,
 })
 
 interface Found {

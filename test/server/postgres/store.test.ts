@@ -137,6 +137,17 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await other.close()
   })
 
+  test('the tests refuse a row of a project whose lane the unit does not name', async () => {
+    const outside = store.writer.write(nodeLane, async (tx) => {
+      const [id, project_id] = [tx.id(), tx.id()]
+      await tx.db
+        .insertInto('environments')
+        .values({ id, project_id, name: 'n', kind: 'ci', description: '', created_at: tx.nowIso })
+        .execute()
+    })
+    await expect(outside).rejects.toThrow('outside its lane')
+  })
+
   test('a node that another one has taken over from writes nothing more and stops', async () => {
     const thief = await open()
     await thief.writer.write(nodeLane, (tx) =>
