@@ -25,7 +25,7 @@ inChromium('each dialog', () => {
   /** A button with three dots opens a dialog. */
   const openers = () => visitor.page.getByRole('main').getByRole('button').filter({ hasText: /…$/ })
 
-  const onScreens = ['agent', 'pairs', 'task-stopping', 'tasks', 'transfers', 'people', 'settings']
+  const onScreens = ['agent', 'pairs', 'task-stopping', 'tasks', 'transfers', 'people', 'settings', 'project-settings']
   test.each(screens.filter(({ name }) => onScreens.includes(name)))(
     'of the screen $name',
     async ({ path }) => {
@@ -47,7 +47,9 @@ inChromium('each dialog', () => {
           expect([words, await accessFaults(page), await sideways(page)]).toEqual([words, [], []])
           await page.keyboard.press('Escape')
           await page.locator('dialog[open]').waitFor({ state: 'detached' })
-          expect(await page.evaluate('document.activeElement.innerText')).toBe(words)
+          await expect
+          .poll(() => page.evaluate('document.activeElement.innerText.slice(0, 80)'), { timeout: 3000 })
+          .toBe(words)
         }
       }
       expect(visitor.faults).toEqual([])

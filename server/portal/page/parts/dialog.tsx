@@ -6,7 +6,7 @@
  * - *named*: the dialog also asks for the exact name of what the act destroys.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { BridgeError } from '../../../../sdk/browser.ts'
 import { freshKey } from '../clock.ts'
 import { nodeNow } from '../node-clock.ts'
@@ -27,7 +27,8 @@ interface DialogProps {
 export function Dialog({ title, close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // A passive effect would end only after the next paint, and the focus would be nowhere until then.
+  useLayoutEffect(() => {
     const opener = document.activeElement
     const shown = dialog.current
     shown?.showModal()
