@@ -113,8 +113,7 @@ inChromium('the page', () => {
         `new Promise((done) => { const frame = document.createElement('iframe'); frame.onload = done
           frame.src = '${bridge.url}/sign-in'; document.body.append(frame) })`,
       )
-      const [, frame] = page.frames()
-      expect(frame?.url()).toMatch(/^chrome-error:/)
+      await expect.poll(() => page.frames()[1]?.url()).toMatch(/^chrome-error:/)
       await close()
     })
 

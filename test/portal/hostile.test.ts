@@ -12,7 +12,8 @@ const strangers = `[...document.querySelectorAll('*')].filter((each) =>
   each.matches('img, iframe, object, embed, video, audio, base, style, template, math, marquee, form[action], [srcdoc], figure[style], figure [style]') ||
   each.matches('script:not([src^="/assets/"]), link:not([href^="/assets/"]), meta[http-equiv]') ||
   each.matches('figure a, figure input, figure form, svg a, svg animate') ||
-  [...each.attributes].some(({ name, value }) => name.startsWith('on') || /^\\s*(javascript|data|vbscript):/i.test(value)) ||
+  [...each.attributes].some(({ name, value }) => name.startsWith('on') ||
+    (/^(href|src|action|formaction|data|xlink:href)$/.test(name) && /^\\s*(javascript|data|vbscript):/i.test(value))) ||
   (each.localName === 'a' && each.origin !== location.origin)
 ).map((each) => each.outerHTML.slice(0, 120))`
 
@@ -82,7 +83,7 @@ inChromium('hostile text', () => {
     await picture('hostile-overview')
   })
 
-  const sections = ['agents', 'pairs', 'conversations', 'tasks', 'tasks?view=table', 'transfers', 'audit']
+  const sections = ['agents', 'pairs', 'conversations', 'tasks', 'tasks?view=table', 'transfers', 'audit', 'settings']
   test.each(sections)('is inert in the list of %s', async (section) => {
     await open(`/projects/${filled.project}/${section}`)
     await inert()

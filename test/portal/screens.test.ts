@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Chromium, inChromium, startChromium } from './chromium.ts'
 import { accessFaults } from './looks/axe.ts'
 import { sideways } from './looks/overflow.ts'
-import { differenceOf, hasPictures, takePicture } from './looks/pictures.ts'
+import { differenceOf, takePicture } from './looks/pictures.ts'
 import { screens } from './looks/screens.ts'
 import { type SteadyPage, steadyPage, steadyTexts } from './looks/steady-page.ts'
 import { type PortalWorld, startPortalWorld } from './world.ts'
@@ -64,7 +64,7 @@ inChromium('the screen', () => {
       expect(await sideways(visitor.page)).toEqual([])
     })
 
-    test.skipIf(!hasPictures).each(looks)('looks as before at $width pixels, $theme', async (look) => {
+    test.each(looks)('looks as before at $width pixels, $theme', async (look) => {
       await steadyTexts(visitor.page, world)
       await wear(look)
       const taken = await takePicture(visitor.page, look.width)

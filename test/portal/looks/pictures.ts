@@ -10,6 +10,9 @@ import type { Page } from 'playwright-core'
 import { colourAt, distance, type Picture, readPng, writePng } from './png.ts'
 
 const folder = join(import.meta.dirname, '../pictures')
+/** The pages of the documentation show the top of these. */
+const inDocs = ['overview', 'agent', 'conversation', 'tasks', 'task', 'audit'].map((name) => `${name}-1440-light`)
+const docs = join(import.meta.dirname, '../../../docs/pictures')
 const failures = 'coverage/pictures'
 
 /** Difference of a channel that few colours and another rasterizer may cause. */
@@ -17,8 +20,7 @@ const nearly = 72
 /** Fewer pixels than one letter has. */
 const allowed = 12
 
-export const renews = process.env.BRIDGE_RENEW_PICTURES === '1'
-export const hasPictures = renews || existsSync(folder)
+const renews = process.env.BRIDGE_RENEW_PICTURES === '1'
 
 /** Takes a picture of the whole screen, or of its first 2,000 pixels. */
 export async function takePicture(page: Page, width: number): Promise<Buffer> {
@@ -32,7 +34,12 @@ export function differenceOf(name: string, taken: Buffer): string | undefined {
   const file = join(folder, `${name}.png`)
   if (renews) {
     mkdirSync(folder, { recursive: true })
-    writeFileSync(file, writePng(readPng(taken)))
+    const picture = readPng(taken)
+    writeFileSync(file, writePng(picture))
+    if (inDocs.includes(name)) {
+      mkdirSync(docs, { recursive: true })
+      writeFileSync(join(docs, `${name.split('-')[0]}.png`), writePng(topOf(picture, 900)))
+    }
     return undefined
   }
   const now = readPng(taken)
@@ -42,6 +49,11 @@ export function differenceOf(name: string, taken: Buffer): string | undefined {
   writeFileSync(join(failures, `${name}.png`), taken)
   return `${name} ${problem}: see ${failures}/${name}.png beside ${file}, or run npm run test:page:pictures`
 }
+
+const topOf = ({ width, rgb }: Picture, height: number): Picture => ({
+  ...{ width, height },
+  rgb: rgb.subarray(0, width * height * 3),
+})
 
 /** Returns the first difference of two pictures, or undefined. */
 export function compare(before: Picture, now: Picture): string | undefined {

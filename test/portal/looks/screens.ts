@@ -31,6 +31,7 @@ export const screens: readonly Screen[] = [
   { name: 'transfers', path: inProject('/transfers') },
   { name: 'transfer', path: inProject('/transfers/', ({ transfers }) => transfers.verified) },
   { name: 'audit', path: inProject('/audit') },
+  { name: 'project-settings', path: inProject('/settings') },
   { name: 'node-audit', path: () => '/audit' },
   { name: 'people', path: () => '/people' },
   { name: 'node', path: () => '/node' },
