@@ -11,7 +11,9 @@ import { colourAt, distance, type Picture, readPng, writePng } from './png.ts'
 
 const folder = join(import.meta.dirname, '../pictures')
 /** The pages of the documentation show the top of these. */
-const inDocs = ['overview', 'agent', 'conversation', 'tasks', 'task', 'audit'].map((name) => `${name}-1440-light`)
+const inDocs = ['overview', 'agent', 'conversation', 'tasks', 'task', 'audit'].map(
+  (name) => `${name}-1440-light`,
+)
 const docs = join(import.meta.dirname, '../../../docs/pictures')
 const failures = 'coverage/pictures'
 
