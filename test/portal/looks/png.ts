@@ -76,8 +76,10 @@ function predicted(filter: number, left: number, above: number, corner: number):
 export const colourAt = (rgb: Buffer, pixel: number): number =>
   ((rgb[pixel * 3] ?? 0) << 16) | ((rgb[pixel * 3 + 1] ?? 0) << 8) | (rgb[pixel * 3 + 2] ?? 0)
 
-/** Colours that need no separate place in a palette. */
-const alike = 12
+/** Colours that are kept however alike they are. */
+const grounds = 8
+/** Difference of colours that need no separate place in a palette. */
+const alike = 16
 
 /** Writes a picture with its `most` most frequent colours. Each other colour becomes the nearest of these. */
 export function writePng({ width, height, rgb }: Picture, most = 32): Buffer {
@@ -104,11 +106,13 @@ function paletteOf(rgb: Buffer, most: number) {
     const colour = colourAt(rgb, pixel)
     counts.set(colour, (counts.get(colour) ?? 0) + 1)
   }
-  // A rare colour, such as that of a mark, has its place before one more shade of a frequent one.
+  // The most frequent colours are grounds. After them, a rare colour, such as that of a mark, has its place before one
+  // more shade of a frequent one.
   const colours: number[] = []
   for (const [colour] of [...counts].toSorted(([, one], [, other]) => other - one)) {
     if (colours.length === most) break
-    if (colours.every((each) => distance(each, colour) > alike)) colours.push(colour)
+    if (colours.length < grounds || colours.every((each) => distance(each, colour) > alike))
+      colours.push(colour)
   }
   const palette = Buffer.alloc(colours.length * 3)
   for (const [index, colour] of colours.entries()) palette.writeUIntBE(colour, index * 3, 3)
