@@ -25,7 +25,16 @@ inChromium('each dialog', () => {
   /** A button with three dots opens a dialog. */
   const openers = () => visitor.page.getByRole('main').getByRole('button').filter({ hasText: /…$/ })
 
-  const onScreens = ['agent', 'pairs', 'task-stopping', 'tasks', 'transfers', 'people', 'settings', 'project-settings']
+  const onScreens = [
+    'agent',
+    'pairs',
+    'task-stopping',
+    'tasks',
+    'transfers',
+    'people',
+    'settings',
+    'project-settings',
+  ]
   test.each(screens.filter(({ name }) => onScreens.includes(name)))(
     'of the screen $name',
     async ({ path }) => {
@@ -48,8 +57,8 @@ inChromium('each dialog', () => {
           await page.keyboard.press('Escape')
           await page.locator('dialog[open]').waitFor({ state: 'detached' })
           await expect
-          .poll(() => page.evaluate('document.activeElement.innerText.slice(0, 80)'), { timeout: 3000 })
-          .toBe(words)
+            .poll(() => page.evaluate('document.activeElement.innerText.slice(0, 80)'), { timeout: 3000 })
+            .toBe(words)
         }
       }
       expect(visitor.faults).toEqual([])

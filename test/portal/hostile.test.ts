@@ -83,7 +83,16 @@ inChromium('hostile text', () => {
     await picture('hostile-overview')
   })
 
-  const sections = ['agents', 'pairs', 'conversations', 'tasks', 'tasks?view=table', 'transfers', 'audit', 'settings']
+  const sections = [
+    'agents',
+    'pairs',
+    'conversations',
+    'tasks',
+    'tasks?view=table',
+    'transfers',
+    'audit',
+    'settings',
+  ]
   test.each(sections)('is inert in the list of %s', async (section) => {
     await open(`/projects/${filled.project}/${section}`)
     await inert()

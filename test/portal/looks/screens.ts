@@ -4,8 +4,8 @@ import type { PortalWorld } from '../world.ts'
 export interface Screen {
   readonly name: string
   readonly path: (world: PortalWorld) => string
-  /** Names of buttons, each of which opens a dialog. */
-  readonly dialogs?: readonly string[]
+  /** False if the screen has times of this machine, so that no two pictures are equal. */
+  readonly isPictured?: false
 }
 
 const inProject =
@@ -32,7 +32,7 @@ export const screens: readonly Screen[] = [
   { name: 'transfer', path: inProject('/transfers/', ({ transfers }) => transfers.verified) },
   { name: 'audit', path: inProject('/audit') },
   { name: 'project-settings', path: inProject('/settings') },
-  { name: 'node-audit', path: () => '/audit' },
+  { name: 'node-audit', path: () => '/audit', isPictured: false },
   { name: 'people', path: () => '/people' },
   { name: 'node', path: () => '/node' },
   { name: 'settings', path: () => '/settings' },

@@ -17,7 +17,7 @@ export async function steadyPage(
   world: PortalWorld,
   options: BrowserContextOptions = {},
 ): Promise<SteadyPage> {
-  const visitor = await chromium.visitor(world.url, options)
+  const visitor = await chromium.visitor(world.url, { userAgent, ...options })
   const { page } = visitor
   await page.clock.setFixedTime(world.clock())
   // The page counts the age of its data by this clock too.
@@ -35,6 +35,10 @@ export async function steadyPage(
     },
   }
 }
+
+/** The list of sign-ins names the browser. */
+const userAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36'
 
 interface Telemetry {
   readonly hosts: readonly { readonly host: string; readonly sampled_at: string }[]
