@@ -26,9 +26,37 @@ describe('addresses in a text', () => {
     },
   )
 
+  test('a bracket at the end is not of the address, one within is', () => {
+    expect(addressesIn('(https://a.example/b_(c)_d).')[0]?.text).toBe('https://a.example/b_(c)_d')
+  })
+
+  test('a host that is longer than any real one is listed as it is written', () => {
+    const label = `xn--${'a'.repeat(300)}`
+    expect(addressesIn(`foo://${label}/`)).toEqual([
+      { text: `foo://${label}/`, host: label, ascii: undefined },
+    ])
+  })
+
   test('each address is listed once', () => {
     expect(addressesIn('https://a.example https://b.example, https://a.example.')).toHaveLength(2)
   })
+})
+
+/** Texts of 64 KiB, each of which once took the page up to 10 seconds. */
+const slow: readonly (readonly [name: string, text: string])[] = [
+  ['brackets within an address', `https://a${')'.repeat(65_000)}x`],
+  ['a label that is not one of a host', `foo://xn--${'ab9'.repeat(21_800)}`],
+  ['thousands of labels', `foo://${'xn--b9.'.repeat(9_300)}`],
+  ['thousands of dots', `https://${'a.'.repeat(32_700)}`],
+  ['thousands of addresses', 'https://a/ '.repeat(5_900)],
+  ['an address without an end', 'a://'.repeat(16_300)],
+]
+
+test.each(slow)('%s, 64 KiB of them, take no time', (_, text) => {
+  const before = process.cpuUsage()
+  for (let time = 0; time < 10; time += 1) addressesIn(text)
+  // Linear work takes less than a tenth of it on the slowest machine. Quadratic work takes 10 times as much.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000)
 })
 
 describe('host names', () => {
