@@ -3,6 +3,7 @@
  *
  * - One process renews a claim: it holds a lock beside the file of the claim, and removes both its files at its end.
  * - It ends when that process is gone, when a command of this profile ended the task, and when the claim was lost.
+ * - `bridge.tasks.keep` reads the task every 15 seconds, and so notices a lost claim or a revoked credential.
  *
  * Contract §8, §12.
  */

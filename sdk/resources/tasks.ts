@@ -32,6 +32,9 @@ import { type Call, everyItem, given, type PageOptions } from './call.ts'
 /** Milliseconds that an answer may take in addition to the wait. */
 const answerMs = 30_000
 
+/** Milliseconds between two reads of a task whose claim {@link Tasks.keep} renews. */
+const checkMs = 15_000
+
 /** The parts of a Bridge that names, waits and workers use. */
 export interface TasksOfBridge {
   readonly directory: Directory
@@ -174,6 +177,8 @@ export class Tasks implements TaskCalls {
    * requested. Resolves when `signal` is aborted, or when the claim was lost: the node refused a renewal, or the
    * claim expired while the node was unreachable. `onHeld` is called after the first renewal.
    *
+   * Between renewals it reads the task every 15 seconds. A claim that is gone, and a refusal that lasts, end it then.
+   *
    * @throws claim_lost and every other refusal of the first renewal
    */
   async keep(
@@ -181,11 +186,18 @@ export class Tasks implements TaskCalls {
     { onHeld, ...options }: CallOptions & { readonly onHeld?: (task: Task) => void } = {},
   ): Promise<void> {
     const { Lease } = await import('../work/lease.ts')
-    const { direct: tasks, monotonicMs, sleep, closing } = this.#ofBridge
+    const { direct: tasks, keeper, monotonicMs, sleep, closing } = this.#ofBridge
     const askedMs = monotonicMs()
     const task = await this.renew(held, options)
     onHeld?.(task)
-    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs: 0 }, task, askedMs)
+    const isHeld = async (read: CallOptions) => {
+      const { claim } = await tasks.get(held.id, read)
+      const isSame = claim?.generation === task.claim?.generation
+      // A replaced session lost the claim, which the node shows until it expires.
+      return isSame && claim?.session_id === keeper.sessionId
+    }
+    const check = { everyMs: checkMs, isHeld }
+    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs: 0, check }, task, askedMs)
     const end = () => lease.end()
     for (const signal of [closing, options.signal]) {
       if (signal?.aborted) end()

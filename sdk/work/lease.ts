@@ -6,6 +6,7 @@
  *   until the remaining lease is only as long as the handler needs to stop.
  * - A long-poll notices a cancellation, and the end of the session or credential, immediately. Each renewal
  *   notices them too.
+ * - A holder without a long-poll reads the task between two renewals instead (`check`).
  *
  * Contract §8, §12 `task run`.
  */
@@ -13,6 +14,7 @@
 import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { BridgeError } from '../transport/failures.ts'
+import type { CallOptions } from '../transport/http.ts'
 import { isTemporary } from '../transport/temporary.ts'
 import type { TaskCalls } from './calls.ts'
 import { type StopReason, WorkStoppedError } from './work.ts'
@@ -22,6 +24,11 @@ export interface LeaseParts {
   readonly monotonicMs: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly stopWithinMs: number
+  /** Read between renewals. If it is absent, only renewals and {@link Lease.watch} notice an end. */
+  readonly check?: {
+    readonly everyMs: number
+    readonly isHeld: (options: CallOptions) => Promise<boolean>
+  }
 }
 
 /**
@@ -89,24 +96,46 @@ export class Lease {
   }
 
   async #renewing(): Promise<void> {
+    const { monotonicMs, check } = this.#parts
+    const checkMs = check?.everyMs ?? Number.POSITIVE_INFINITY
+    let dueMs = this.#renewedMs + this.#leaseMs / 3
+    for (;;) {
+      const untilDueMs = dueMs - monotonicMs()
+      const isDue = untilDueMs <= checkMs
+      if (!(await this.#pause(isDue ? untilDueMs : checkMs))) return
+      if (!isDue) await this.#check()
+      else dueMs = await this.#renewed()
+      if (this.#done.signal.aborted) return
+    }
+  }
+
+  /** Renews once. Returns the time of the next renewal. */
+  async #renewed(): Promise<number> {
     const { monotonicMs, tasks } = this.#parts
-    let pause = this.#leaseMs / 3 - (monotonicMs() - this.#renewedMs)
-    while (await this.#pause(pause)) {
-      const askedMs = monotonicMs()
-      try {
-        const { state } = await tasks.renew(this.#task, {
-          signal: this.#done.signal,
-          timeoutMs: this.#leaseMs / 6,
-        })
-        this.#renewedMs = askedMs
-        pause = this.#leaseMs / 3
-        if (state === 'cancel_requested') this.stop('cancelled')
-      } catch (error) {
-        if (this.#done.signal.aborted) return
-        const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
-        if (isOver || !isTemporary(error, 'claim')) return this.stop('claim_lost')
-        pause = Math.min(awayMs, this.#leaseMs / 10)
-      }
+    const askedMs = monotonicMs()
+    try {
+      const { state } = await tasks.renew(this.#task, {
+        signal: this.#done.signal,
+        timeoutMs: this.#leaseMs / 6,
+      })
+      this.#renewedMs = askedMs
+      if (state === 'cancel_requested') this.stop('cancelled')
+      return monotonicMs() + this.#leaseMs / 3
+    } catch (error) {
+      const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
+      if (!this.#done.signal.aborted && (isOver || !isTemporary(error, 'claim'))) this.stop('claim_lost')
+      return monotonicMs() + Math.min(awayMs, this.#leaseMs / 10)
+    }
+  }
+
+  /** Reads the task. If the read gets no answer, the next renewal decides. */
+  async #check(): Promise<void> {
+    const { check } = this.#parts
+    const { signal } = this.#done
+    try {
+      if ((await check?.isHeld({ signal, timeoutMs: check.everyMs })) === false) this.stop('claim_lost')
+    } catch (error) {
+      if (!signal.aborted && !isTemporary(error, 'claim')) this.stop('claim_lost')
     }
   }
 

@@ -27,7 +27,7 @@ export function taskClaimCommand(context: CliContext, run = taskClaim): Command 
     .argument('<task_id>', 'the task', id)
     .option(
       '--keep',
-      'renew the claim in the background until the task ends or the process of --while-pid is gone',
+      'renew the claim in the background until the task ends, the process of --while-pid is gone, or the claim is lost (checked every 15 seconds)',
     )
     .addOption(
       new Option(

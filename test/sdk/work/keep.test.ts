@@ -8,33 +8,55 @@ const held = {
   id: 't1',
   state: 'claimed',
   claim_ttl_seconds: 30,
-  claim: { generation: 1, session_generation: 1 },
+  claim: { generation: 1, session_id: 's1', session_generation: 1 },
 } as Task
+
+const unreachable = new LocalError('unreachable', 'nobody is there')
 
 const refusal = (code: 'claim_lost' | 'credential_revoked') =>
   new BridgeError({ method: 'POST', path: '/' }, 401, { error: code, message: code, request_id: 'r' })
 
-/** Keeps the claim with these answers of the node, and returns the times of all renewals. */
-async function renewals(answers: readonly (Task | Error)[], signal?: AbortSignal): Promise<number[]> {
+interface Node {
+  /** The answers to the renewals. Later ones get none. */
+  readonly answers?: readonly (Task | Error)[]
+  /** Answers a read of the task at this time. */
+  readonly read?: (now: number) => Task | Error
+  readonly signal?: AbortSignal
+}
+
+/** Keeps the claim of `task`, and returns the times of all renewals and reads, and of the end. */
+async function kept({ answers, read, signal }: Node, task = held) {
   let now = 0
-  const times: number[] = []
-  const answer = async (): Promise<Task> => {
-    times.push(now)
-    const next = answers[times.length - 1] ?? new LocalError('unreachable', 'nobody is there')
+  const renewals: number[] = []
+  const reads: number[] = []
+  const orThrow = (next: Task | Error): Task => {
     if (next instanceof Error) throw next
     return next
   }
+  const renew = async (): Promise<Task> => {
+    renewals.push(now)
+    const next = answers === undefined ? task : answers[renewals.length - 1]
+    return orThrow(next ?? unreachable)
+  }
+  const get = async (): Promise<Task> => {
+    reads.push(now)
+    return orThrow(read?.(now) ?? task)
+  }
   const parts = {
-    direct: { renew: answer },
+    direct: { renew, get },
+    keeper: { sessionId: 's1' },
     monotonicMs: () => now,
     sleep: async (ms: number) => {
       now += ms
     },
     closing: new AbortController().signal,
   } as unknown as TasksOfBridge
-  await new Tasks(answer as never, parts).keep(held, { signal })
-  return times
+  await new Tasks(renew as never, parts).keep(task, { signal })
+  return { renewals, reads, ended: now }
 }
+
+const renewals = async (answers: readonly (Task | Error)[], signal?: AbortSignal): Promise<number[]> =>
+  (await kept({ answers, ...(signal && { signal }) })).renewals
 
 test('a claim is renewed after each third of its life, also while it is being cancelled, until it is refused', async () => {
   const cancelled = { ...held, state: 'cancel_requested' } as Task
@@ -49,4 +71,33 @@ test('an unreachable node ends it when the claim has expired, and an aborted sig
 
 test('a refused first renewal is the refusal of the call', async () => {
   await expect(renewals([refusal('claim_lost')])).rejects.toMatchObject({ code: 'claim_lost' })
+})
+
+const long = { ...held, claim_ttl_seconds: 300 } as Task
+const claimOf = (claim: object): Task => ({ ...long, claim: { ...long.claim, ...claim } }) as Task
+
+test.each<[string, Task | Error]>([
+  ['a revoked credential', refusal('credential_revoked')],
+  ['a claim that is gone', { ...long, claim: null }],
+  ['the claim of another worker', claimOf({ generation: 2 })],
+  ['a replaced session', claimOf({ session_id: 's0' })],
+])('%s ends it within 15 seconds', async (_, answer) => {
+  const read = (now: number) => (now > 101_000 ? answer : long)
+  expect(await kept({ read }, long)).toEqual({
+    renewals: [0, 100_000],
+    reads: [15_000, 30_000, 45_000, 60_000, 75_000, 90_000, 115_000],
+    ended: 115_000,
+  })
+})
+
+test('a read that fails for a while does not end it', async () => {
+  const busy = new BridgeError({ method: 'GET', path: '/' }, 503, {
+    error: 'unavailable',
+    message: 'busy',
+    request_id: 'r',
+  })
+  const failures = [unreachable, busy, new LocalError('timeout', 'no answer')]
+  const read = (now: number) =>
+    now > 200_000 ? refusal('claim_lost') : (failures[(now / 5_000) % 3] ?? busy)
+  expect(await kept({ read }, long)).toMatchObject({ renewals: [0, 100_000, 200_000], ended: 215_000 })
 })
