@@ -71,7 +71,8 @@ export function route<E extends EndpointSpec>(
   })
 }
 
-interface Taken<E extends EndpointSpec> extends Pick<Call<E>, 'caller' | 'params' | 'request' | 'reply'> {}
+export interface Taken<E extends EndpointSpec>
+  extends Pick<Call<E>, 'caller' | 'params' | 'request' | 'reply'> {}
 
 /**
  * Binds an entry whose answer streams. Such a request is refused if an earlier request on its connection is

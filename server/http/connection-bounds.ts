@@ -6,7 +6,8 @@
  * the node closes the connection.
  *
  * The node begins a request once it has the answer to the earlier one. A connection that it closes therefore costs
- * no more than the answers that fit, and other clients are served in between.
+ * no more than the answers that fit, and other clients are served in between. A request for a large answer begins once
+ * the earlier answers have been sent, so a client that pipelines such requests and reads gets every answer.
  *
  * Contract §2 "pipelined or unread answers hold at most 1 MiB per connection, then it is closed".
  */
@@ -23,25 +24,35 @@ interface Connection {
   /** The answer that is being produced. */
   current: ServerResponse | undefined
   /** Later requests, in the order of their arrival. */
-  readonly waiting: { readonly answer: ServerResponse; readonly begin: () => void }[]
+  readonly waiting: Waiting[]
   isClosed: boolean
+}
+
+interface Waiting {
+  readonly answer: ServerResponse
+  /** Whether it waits until the earlier answers have been sent. */
+  readonly isLarge: boolean
+  readonly begin: () => void
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Such a request closes its connection if an earlier one is unanswered, because its bytes would wait in memory. */
     readonly streamedAnswer?: true
+    /** Such a request begins once the earlier answers have been sent: few of its answers would exceed the bound. */
+    readonly largeAnswer?: true
   }
 }
 
 export const streamedAnswer = { streamedAnswer: true } as const
+export const largeAnswer = { largeAnswer: true } as const
 
 const connections = new WeakMap<Socket, Connection>()
 
 function connectionOf(socket: Socket): Connection {
   const known = connections.get(socket)
   if (known !== undefined) return known
-  const made = { requests: 0, bytes: 0, current: undefined, waiting: [], isClosed: false }
+  const made: Connection = { requests: 0, bytes: 0, current: undefined, waiting: [], isClosed: false }
   connections.set(socket, made)
   return made
 }
@@ -56,12 +67,15 @@ export function useUnsentBound(app: FastifyInstance): void {
       pass(connection, answer)
     })
     // Fastify builds `routeOptions` at each access, so only a pipelined request pays for it.
-    const isTooLate = connection.requests > 1 && request.routeOptions.config.streamedAnswer === true
+    const config = connection.requests > 1 ? request.routeOptions.config : undefined
+    const isTooLate = config?.streamedAnswer === true
     if (isTooLate || connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
     // After the close, requests that Node parsed in the same chunk are not processed.
     if (connection.isClosed) return
-    if (connection.current !== undefined) {
-      connection.waiting.push({ answer, begin: () => raw.socket.destroyed || begin() })
+    const isLarge = config?.largeAnswer === true
+    if (connection.current !== undefined || connection.waiting.length > 0 || isLarge) {
+      connection.waiting.push({ answer, isLarge, begin: () => raw.socket.destroyed || begin() })
+      beginNext(connection)
       return
     }
     connection.current = answer
@@ -81,12 +95,22 @@ export function useUnsentBound(app: FastifyInstance): void {
   })
 }
 
-/** Begins the next request in a later turn of the event loop. */
+/** Notes that an answer was produced, or closed before that. */
 function pass(connection: Connection, answer: ServerResponse): void {
-  if (connection.current !== answer) return
-  const next = connection.waiting.shift()
-  connection.current = next?.answer
-  if (next !== undefined) setImmediate(next.begin)
+  if (connection.current === answer) connection.current = undefined
+  beginNext(connection)
+}
+
+/** Begins the next request in a later turn of the event loop, if no other is in progress. */
+function beginNext(connection: Connection): void {
+  const { current, waiting, requests } = connection
+  const [next] = waiting
+  if (current !== undefined || next === undefined) return
+  const unsent = requests - waiting.length
+  if (next.isLarge && unsent > 0) return
+  waiting.shift()
+  connection.current = next.answer
+  setImmediate(next.begin)
 }
 
 function close(socket: Socket, connection: Connection): void {

@@ -117,6 +117,56 @@ describe('a connection whose client pipelines requests', () => {
   })
 })
 
+describe('the file of the client package', () => {
+  const file = async () => {
+    const { file } = (await (await fetch(`${bridge.url}/client`)).json()) as { readonly file: string }
+    const bytes = Buffer.from(await (await fetch(`${bridge.url}/client/${file}`)).arrayBuffer())
+    return { target: `/client/${file}`, bytes }
+  }
+
+  test('reaches a client that requests it several times at once', async () => {
+    const { target, bytes } = await file()
+    const socket = await open()
+    const closing = get(target, 'Connection: close\r\n')
+    socket.write(get(target).repeat(3) + get('/api/health') + closing)
+    const text = await untilClosed(socket)
+    expect(text.split(bytes.toString('latin1')).length - 1).toBe(4)
+    expect(answersIn(text)).toBe(5)
+  })
+
+  test('waits once in memory while the client does not read, and reaches it later each time', async () => {
+    const { target, bytes } = await file()
+    const socket = await open()
+    socket.pause()
+    const side = await served.of(socket)
+    const asked = 40
+    socket.write(get(target).repeat(asked - 1) + get(target, 'Connection: close\r\n'))
+    // The system buffers some megabytes. Then bytes wait in the node, and no further answer begins.
+    await expect.poll(() => side.writableLength).toBeGreaterThan(0)
+    let before = -1
+    await expect
+      .poll(() => {
+        const isStill = before === side.bytesWritten
+        before = side.bytesWritten
+        return isStill
+      })
+      .toBe(true)
+    expect(side.writableLength).toBeLessThan(bytes.length + 1000)
+    expect(side.bytesWritten).toBeLessThan(asked * bytes.length)
+    expect(answersIn(await untilClosed(socket))).toBe(asked)
+  })
+
+  test('reaches a client that starts to read late', async () => {
+    const { target, bytes } = await file()
+    const socket = await open()
+    socket.pause()
+    const side = await served.of(socket)
+    socket.write(get(target, 'Connection: close\r\n'))
+    await expect.poll(() => side.bytesWritten).toBeGreaterThan(bytes.length)
+    expect((await untilClosed(socket)).endsWith(bytes.toString('latin1'))).toBe(true)
+  })
+})
+
 describe('the API description', () => {
   const read = async (headers: Record<string, string> = {}) => {
     const socket = await open()
