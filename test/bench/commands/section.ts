@@ -1,6 +1,6 @@
 /**
  * Commands: the time from start to exit of `bridge --version`, of a hook that runs after every tool of a harness, and
- * of a one-shot `bridge send`.
+ * of a one-shot `bridge send`. Then the time of an agent on a new machine to its first message.
  */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -16,7 +16,8 @@ import { setUpOwner } from '../../support/owner.ts'
 import { program } from '../../support/program.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
 import { childrenMs, noCosts } from '../processor.ts'
-import { type BenchOptions, median, type Row, row } from '../rows.ts'
+import { type BenchOptions, bounded, median, type Row, row } from '../rows.ts'
+import { type Newcomer, secondsToListening } from './newcomer.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -32,14 +33,24 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     started.push(floor)
     const product = await startProduct(folder, started)
     const tool = JSON.stringify({ session_id: 'one', cwd: folder, hook_event_name: 'PostToolUse' })
-    const session = { ...product, BRIDGE_PROFILE: 'default', CLAUDE_CODE_ENTRYPOINT: 'cli' }
+    const session = { ...product.environment, BRIDGE_PROFILE: 'default', CLAUDE_CODE_ENTRYPOINT: 'cli' }
     const hook = [program, 'hooks', 'run', 'claude', 'PostToolUse']
     const hooked = compare({ rounds, runs }, ['-e', '0'], hook, session, tool)
     yield row('commands: a hook between tools, against node -e 0', 'ms', hooked, { atMost: 2 })
+    yield bounded('commands: a hook between tools without mail', 'ms of a turn', hooked.product, 60)
     const text = 'the build is green'
     const floorSend = [join(import.meta.dirname, 'floor-send.cjs'), join(folder, 'floor'), String(floor.port)]
-    const sent = compare({ rounds, runs }, [...floorSend, text], [program, 'send', 'ben', text], product)
+    const sent = compare(
+      { rounds, runs },
+      [...floorSend, text],
+      [program, 'send', 'ben', text],
+      product.environment,
+    )
     yield row('commands: one-shot bridge send', 'ms', sent, { atMost: 1.6 })
+    const tookS: number[] = []
+    for (let round = 0; round < rounds; round += 1)
+      tookS.push(await secondsToListening(join(folder, 'machines'), await product.newcomer()))
+    yield bounded('commands: empty HOME to listening, own client', 's', tookS, 20)
   } finally {
     for (const each of started) await each.end()
     rmSync(folder, { recursive: true, force: true })
@@ -85,8 +96,15 @@ function msOf(args: readonly string[], environment: Environment, input = ''): nu
   return ms
 }
 
-/** Starts a node with an agent `ada` and her peer `ben`; returns the environment of ada's profile. */
-async function startProduct(folder: string, started: Measured[]): Promise<Environment> {
+interface Product {
+  /** Of the profile of the agent `ada`. */
+  readonly environment: Environment
+  /** Creates an agent that has not enrolled. */
+  readonly newcomer: () => Promise<Newcomer>
+}
+
+/** Starts a node with an agent `ada` and her peer `ben`. */
+async function startProduct(folder: string, started: Measured[]): Promise<Product> {
   const data = join(folder, 'data')
   const { setupLink } = await initServer(readConfig({ data, port: '0' }, {}))
   const node = await startNode(data)
@@ -103,7 +121,14 @@ async function startProduct(folder: string, started: Measured[]): Promise<Enviro
   msOf([program, 'enroll', '--url', url], environment, `${await codeOf('ada')}\n`)
   // This send starts the session and looks ben up, once for all later sends.
   msOf([program, 'send', 'ben', 'hello'], environment)
-  return environment
+  let newcomers = 0
+  const newcomer = async () => {
+    newcomers += 1
+    const { id: agentId } = await owner.createAgent(projectId, `new-${newcomers}`)
+    const code = await owner.enrollmentCode(projectId, agentId)
+    return { url, code, welcome: () => owner.message(projectId, agentId, 'welcome') }
+  }
+  return { environment, newcomer }
 }
 
 /** Raises the limit of messages in one conversation, which otherwise stops two agents in a loop. */
