@@ -7,6 +7,7 @@
 export { type KnownPeers, memoryDirectory, nobodyKnown, replyAddress } from './agent/directory.ts'
 export { blankSession, memorySessions, type StoredSession } from './agent/session.ts'
 export { uuidFrom } from './agent/uuid.ts'
+export { type AuditFormat, auditParts, type ReadPage } from './audit-export.ts'
 export { guideTopics } from './contract/agent/guides.ts'
 export { agentMessageTypes } from './contract/agent/messages.ts'
 export { evidenceKinds, taskStates } from './contract/agent/tasks.ts'

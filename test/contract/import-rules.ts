@@ -75,9 +75,9 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^server\/portal\/page\//,
-    may: /^(server\/portal\/page\/|sdk\/(browser|contract\/audit-kinds)\.ts$|(preact|preact-iso|@preact\/signals)$)/,
+    may: /^(server\/portal\/page\/|sdk\/(browser|audit-export|contract\/audit-kinds)\.ts$|(preact|preact-iso|@preact\/signals)$)/,
     because:
-      'the page is a client like any other: sdk/browser.ts, the list of audit kinds, Preact and its own files',
+      'the page is a client like any other: sdk/browser.ts, sdk/audit-export.ts, the list of audit kinds, Preact and its own files',
   },
   {
     files: /^server\//,

@@ -1,8 +1,9 @@
 /** Buttons that save the audit, with the filters of the screen, as a file. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { type AuditFormat, mostRecords, type ReadPage } from '../../../../../sdk/audit-export.ts'
 import { nodeNow } from '../../node-clock.ts'
 import { Refusal } from '../../parts/refusal.tsx'
-import { exported, type Format, mostRecords, type ReadPage, types } from './export.ts'
+import { exported, types } from './export.ts'
 
 const number = new Intl.NumberFormat()
 
@@ -16,7 +17,7 @@ export function ExportButtons({ read }: Props) {
   const [error, setError] = useState<unknown>(undefined)
   const stopping = useRef(new AbortController())
   useEffect(() => () => stopping.current.abort(), [])
-  const run = async (format: Format) => {
+  const run = async (format: AuditFormat) => {
     stopping.current = new AbortController()
     const { signal } = stopping.current
     setError(undefined)
@@ -66,7 +67,7 @@ export function ExportButtons({ read }: Props) {
   )
 }
 
-function save(format: Format, texts: readonly string[]): void {
+function save(format: AuditFormat, texts: readonly string[]): void {
   const address = URL.createObjectURL(new Blob([...texts], { type: types[format] }))
   const link = document.createElement('a')
   link.href = address

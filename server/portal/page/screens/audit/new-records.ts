@@ -1,9 +1,9 @@
 /** Counts the records that came after those on the screen. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
+import type { ReadPage } from '../../../../../sdk/audit-export.ts'
 import { whileAttended } from '../../live/attendance.ts'
 import { pause } from '../../live/pause.ts'
-import type { ReadPage } from './export.ts'
 
 /** The audit of the node announces nothing, so the screen asks for what is new. */
 const everyMs = 10_000
