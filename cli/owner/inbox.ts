@@ -1,5 +1,6 @@
 /** Finds unacknowledged messages to the owner by their ids. Contract §10. */
 import type { Owner, OwnerInboxMessage, Project } from '../../sdk/index.ts'
+import type { CliContext } from '../context.ts'
 import { findProject, type ProjectOption } from './names.ts'
 
 interface Abortable {
@@ -43,4 +44,34 @@ export async function projectNames(owner: Owner, { signal }: Abortable): Promise
   const found = new Map<string, string>()
   for await (const { id, name } of owner.projects.all({ signal })) found.set(id, name)
   return (id) => found.get(id) ?? id
+}
+
+/** The most ids of one request. */
+const atOnce = 100
+
+/** Acknowledges the messages to the owner whose bodies this profile has printed, of one project or of all. */
+export async function acknowledgePrinted(
+  owner: Owner,
+  { project }: ProjectOption,
+  context: Pick<CliContext, 'ids' | 'output' | 'signal'>,
+): Promise<void> {
+  const { ids, output, signal } = context
+  const of = project === undefined ? undefined : await findProject(owner, project, context)
+  const printed = new Set(ids.all('message').flatMap(({ id, how }) => (how === 'printed' ? [id] : [])))
+  const waiting: OwnerInboxMessage[] = []
+  for await (const message of owner.inbox.all({ projectId: of?.id, signal })) waiting.push(message)
+  const chosen = waiting.filter(({ id }) => printed.has(id))
+  const acknowledged: string[] = []
+  const already: string[] = []
+  for (const [projectId, messages] of Map.groupBy(chosen, ({ conversation }) => conversation.project_id)) {
+    for (let at = 0; at < messages.length; at += atOnce) {
+      const some = messages.slice(at, at + atOnce).map(({ id }) => id)
+      const done = await owner.messages.acknowledge(projectId, some, { signal })
+      acknowledged.push(...done.acknowledged)
+      already.push(...done.already)
+    }
+  }
+  output.result({ acknowledged, already }, `acknowledged ${acknowledged.length}`)
+  const left = waiting.length - chosen.length
+  if (left > 0) output.next(`${left} not printed yet: bridge admin inbox shows them`)
 }

@@ -13,6 +13,8 @@ import { createAgentCommand } from '../../cli/commands/admin/agent/create.ts'
 import { instructionsCommand } from '../../cli/commands/admin/agent/instructions.ts'
 import { nameAgentCommand } from '../../cli/commands/admin/agent/name.ts'
 import { agentStateCommand } from '../../cli/commands/admin/agent/state.ts'
+import { auditCommand } from '../../cli/commands/admin/audit.ts'
+import { broadcastCommand } from '../../cli/commands/admin/broadcast.ts'
 import { revokeCredentialCommand } from '../../cli/commands/admin/credential/revoke.ts'
 import { createEnrollmentCommand } from '../../cli/commands/admin/enrollment/create.ts'
 import { listEnrollmentsCommand } from '../../cli/commands/admin/enrollment/list.ts'
@@ -168,6 +170,21 @@ const accepted: readonly (readonly [string, Make, readonly string[], readonly un
   ['history', historyCommand, ['ada'], ['ada', {}]],
   ['history backward', historyCommand, ['ada', '--before', '101'], ['ada', { before: 101 }]],
   ['ack of several messages', ackCommand, [id, other], [[id, other], {}]],
+  ['ack of all printed messages', ackCommand, ['--all'], [[], { all: true }]],
+  ['broadcast', broadcastCommand, ['stop', '--key', 'key-of-mine'], ['stop', { key: 'key-of-mine' }]],
+  ['audit export', auditCommand, ['--export', 'csv'], [{ export: 'csv', limit: 50 }]],
+  [
+    'agent instructions of a known version',
+    instructionsCommand,
+    ['ada', '--file', '-', '--if-updated-at', '2026-11-21T04:00:00.120Z'],
+    ['ada', { file: '-', ifUpdatedAt: '2026-11-21T04:00:00.120Z' }],
+  ],
+  [
+    'the first agent instructions',
+    instructionsCommand,
+    ['ada', '--file', '-', '--if-updated-at', 'none'],
+    ['ada', { file: '-', ifUpdatedAt: 'none' }],
+  ],
 ]
 
 test.each(accepted)('the program parses %s', async (_name, make, argv, expected) => {
@@ -202,6 +219,14 @@ const refused: readonly (readonly [string, Make, readonly string[]])[] = [
   ['a sequence that is negative', historyCommand, ['ada', '--after=-1']],
   ['ack without an id', ackCommand, []],
   ['ack of an invalid id', ackCommand, ['latest']],
+  ['ack of all messages and of one', ackCommand, ['--all', id]],
+  ['broadcast to one agent', broadcastCommand, ['ada', 'stop']],
+  ['broadcast with a key too long for its suffixes', broadcastCommand, ['stop', '--key', 'k'.repeat(92)]],
+  ['audit export in another format', auditCommand, ['--export', 'xlsx']],
+  ['audit export that follows', auditCommand, ['--export', 'csv', '--follow']],
+  ['audit export of some', auditCommand, ['--export', 'csv', '--limit', '5']],
+  ['a version without instructions', instructionsCommand, ['ada', '--if-updated-at', 'none']],
+  ['a version that is no time', instructionsCommand, ['ada', '--file', '-', '--if-updated-at', 'today']],
 ]
 
 test.each(refused)('the program refuses %s', async (_name, make, argv) => {

@@ -16,6 +16,7 @@ import { recipientKeyCommand } from './agent/recipient-key.ts'
 import { showAgentCommand } from './agent/show.ts'
 import { agentStateCommand } from './agent/state.ts'
 import { auditCommand } from './audit.ts'
+import { broadcastCommand } from './broadcast.ts'
 import { conversationsCommand } from './conversations.ts'
 import { issueCredentialCommand } from './credential/issue.ts'
 import { listCredentialsCommand } from './credential/list.ts'
@@ -81,6 +82,7 @@ export function adminCommand(context: CliContext): Command {
     .addCommand(inboxCommand(context))
     .addCommand(replyCommand(context))
     .addCommand(messageCommand(context))
+    .addCommand(broadcastCommand(context))
     .addCommand(conversationsCommand(context))
     .addCommand(historyCommand(context))
     .addCommand(ackCommand(context))

@@ -1,14 +1,17 @@
 /**
- * `bridge admin audit`: prints audit records, oldest first. `--follow` prints new ones as they occur.
+ * `bridge admin audit`: prints audit records, oldest first. `--follow` prints new ones as they occur. `--export`
+ * writes a file.
  * Contract §10.
  */
 import { similarWords } from '../../../sdk/contract/spelling.ts'
 import type { AuditKind, AuditList, AuditRecord, EventOptions, Owner, Project } from '../../../sdk/index.ts'
 import { oneLine } from '../../../sdk/plain-text.ts'
-import { type Command, command, id, invalid, Option, wholeNumber } from '../../command.ts'
+import type { AuditFormat } from '../../../sdk/program.ts'
+import { type Command, command, id, invalid, Option, oneOf, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { failureWords } from '../../failures/failure-words.ts'
+import { writeAuditFile } from '../../owner/audit-file.ts'
 import { asOwner } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 import { showPage } from '../../owner/page.ts'
@@ -24,6 +27,7 @@ export interface AuditCommandOptions extends ProjectOption {
   readonly after?: string
   readonly node?: true
   readonly follow?: true
+  readonly export?: AuditFormat
 }
 
 /** A time, or a duration before now. */
@@ -55,6 +59,14 @@ export function auditCommand(context: CliContext, run = audit): Command {
         'before',
       ]),
     )
+    .addOption(
+      new Option(
+        '--export <format>',
+        'write all, newest first, at most 100,000: jsonl, or csv for a spreadsheet',
+      )
+        .argParser(oneOf(['jsonl', 'csv']))
+        .conflicts(['follow', 'limit']),
+    )
   return withProject(audit).action((options: AuditCommandOptions) => run(context, options))
 }
 
@@ -69,10 +81,19 @@ export async function audit(context: CliContext, options: AuditCommandOptions): 
     const place =
       after === undefined
         ? { order: 'newest_first' as const, after: before }
-        : { order: 'oldest_first' as const }
+        : { order: 'oldest_first' as const, after }
     const asked = { ...filters, since: since?.(now), until: until?.(now), ...place, signal: context.signal }
-    const page =
-      project === undefined ? await owner.audit.node(asked) : await owner.audit.list(project.id, asked)
+    const read = (more: Partial<typeof asked>) =>
+      project === undefined
+        ? owner.audit.node({ ...asked, ...more })
+        : owner.audit.list(project.id, { ...asked, ...more })
+    if (options.export !== undefined)
+      return writeAuditFile(context, {
+        format: options.export,
+        goOn: after === undefined ? '--before' : '--after',
+        read: (last) => read({ limit: 100, ...(last !== undefined && { after: last }) }),
+      })
+    const page = await read({})
     context.output.result(page, pageText(page, after !== undefined))
     await showPage(context, pathOf(project, filters))
   })

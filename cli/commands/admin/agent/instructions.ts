@@ -2,7 +2,7 @@
  * `bridge admin agent instructions`: shows the start instructions of an agent, or saves new ones. Contract
  * §10.
  */
-import { type Command, command } from '../../../command.ts'
+import { type Command, command, invalid } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
 import { asOwner, withHint } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
@@ -10,6 +10,8 @@ import { readTextFile } from '../../../owner/text-file.ts'
 
 export interface InstructionsOptions extends ProjectOption {
   file?: string
+  /** A timestamp, or `none` if nothing was saved yet. */
+  ifUpdatedAt?: string
 }
 
 export function instructionsCommand(context: CliContext, run = instructions): Command {
@@ -19,9 +21,23 @@ export function instructionsCommand(context: CliContext, run = instructions): Co
     )
     .argument('<agent>', 'name or id')
     .option('--file <file>', 'the work instructions to save; - is standard input')
-  return withProject(show).action((agent: string, options: InstructionsOptions) =>
-    run(context, agent, options),
-  )
+    .option(
+      '--if-updated-at <time>',
+      'save only if nobody saved others since: the time that this command showed, or none',
+      updatedAt,
+    )
+  return withProject(show).action((agent: string, options: InstructionsOptions) => {
+    if (options.ifUpdatedAt !== undefined && options.file === undefined)
+      show.error('error: --if-updated-at needs --file')
+    return run(context, agent, options)
+  })
+}
+
+function updatedAt(text: string): string {
+  if (text === 'none') return text
+  const moment = /^\d{4}-\d{2}-\d{2}T/.test(text) ? new Date(text) : undefined
+  if (moment !== undefined && !Number.isNaN(moment.getTime())) return moment.toISOString()
+  throw invalid('It must be a time like 2026-11-21T04:00:00.000Z, or none.')
 }
 
 export const instructions = (
@@ -38,7 +54,8 @@ const save = (context: CliContext, agent: string, options: InstructionsOptions):
     const project = await findProject(owner, options.project, context)
     const agentId = await findAgent(owner, project, agent, context)
     const current = await owner.agents.instructions(project.id, agentId, { signal })
-    const ifUpdatedAt = current.updated_at
+    const version = options.ifUpdatedAt ?? current.updated_at
+    const ifUpdatedAt = version === 'none' ? null : version
     const preview =
       text === undefined
         ? current
