@@ -41,7 +41,7 @@ export interface Receipt {
   readonly words: string
 }
 
-/** What the recipient confirmed about the file. */
+/** The confirmation of the recipient, compared with the offer. */
 export function receiptWords(transfer: TransferSummary, recipient: string): Receipt {
   const { receipt, size, sha256 } = transfer
   if (receipt === null)
