@@ -1,9 +1,10 @@
 /** Button that copies a text. If the browser refuses, it selects the text and names the key. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 
 interface Props {
   readonly text: string
-  readonly label: string
+  readonly label: ComponentChildren
   /** Element that shows the text. */
   readonly from?: { readonly current: HTMLTextAreaElement | null } | undefined
   readonly isQuiet?: boolean
@@ -15,19 +16,19 @@ interface Props {
 const key = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C'
 
 export function Copy({ text, label, from, isQuiet = false, copied }: Props) {
-  const [words, setWords] = useState(label)
+  const [outcome, setOutcome] = useState<string>()
   const copy = async (button: HTMLButtonElement) => {
     try {
       await navigator.clipboard.writeText(text)
-      setWords('Copied')
+      setOutcome('Copied')
       copied?.()
     } catch {
       if (from?.current) from.current.select()
       // The text stands before the button.
       else if (button.previousElementSibling) getSelection()?.selectAllChildren(button.previousElementSibling)
-      setWords(`Selected: press ${key}`)
+      setOutcome(`Selected: press ${key}`)
     }
-    setTimeout(() => setWords(label), 4000)
+    setTimeout(() => setOutcome(undefined), 4000)
   }
   return (
     <button
@@ -35,7 +36,7 @@ export function Copy({ text, label, from, isQuiet = false, copied }: Props) {
       class={isQuiet ? 'quiet' : undefined}
       onClick={({ currentTarget }) => void copy(currentTarget)}
     >
-      {words}
+      {outcome ?? label}
     </button>
   )
 }

@@ -61,7 +61,7 @@ interface ActProps {
   /** The question, such as "Disable ada?". */
   readonly title: ComponentChildren
   /** Text of the button that acts, such as "Disable ada". */
-  readonly verb: string
+  readonly verb: ComponentChildren
   readonly busy?: string
   /** Text of the button that leaves everything as it is. */
   readonly dismiss?: string

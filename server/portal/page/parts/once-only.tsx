@@ -4,13 +4,14 @@
  * The secret lives in the state of the component that received it. `drop` removes it from there: when this part
  * is closed, when the secret is used, and when the page goes away.
  */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Copy } from './copy.tsx'
 
 interface Props {
   /** Name of the secret, such as "Prompt of ada". */
-  readonly label: string
-  readonly copyLabel: string
+  readonly label: ComponentChildren
+  readonly copyLabel: ComponentChildren
   readonly secret: string
   /** How long it works, such as "It works once and is shown once, until 02:10.". */
   readonly note: string

@@ -1,9 +1,10 @@
 /** Short notes at the bottom: what an action did, or why it failed. */
 import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { refusedBecause } from '../words/refusals.ts'
 
 interface Toast {
-  readonly words: string
+  readonly words: ComponentChildren
   readonly undo?: (() => Promise<unknown>) | undefined
 }
 
@@ -11,7 +12,7 @@ const toast = signal<Toast | undefined>(undefined)
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** Shows a note for 10 seconds, with a button that takes the action back. */
-export function note(words: string, undo?: () => Promise<unknown>): void {
+export function note(words: ComponentChildren, undo?: () => Promise<unknown>): void {
   clearTimeout(timer)
   toast.value = { words, undo }
   timer = setTimeout(() => {
@@ -32,7 +33,7 @@ export function Toasts() {
   const { words, undo } = toast.value ?? {}
   return (
     <output class="toast" hidden={words === undefined}>
-      {words}
+      <span>{words}</span>
       {undo !== undefined && (
         <button
           type="button"

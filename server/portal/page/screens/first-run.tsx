@@ -6,6 +6,7 @@ import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useSubmitting } from '../parts/submitting.ts'
+import { Visible } from '../text/visible.tsx'
 import { faultsOf } from '../words/refusals.ts'
 import type { Enrolled } from './first-run/enrolled.ts'
 import { Prompts } from './first-run/prompts.tsx'
@@ -96,7 +97,15 @@ function NewAgents({ project, isMore, done }: NewAgentsProps) {
   const fault = faultsOf(error).name
   return (
     <form onSubmit={submit}>
-      <Heading title="New agents">{isMore ? `Add agents to ${project.name}` : 'Name two agents'}</Heading>
+      <Heading title="New agents">
+        {isMore ? (
+          <>
+            Add agents to <Visible text={project.name} />
+          </>
+        ) : (
+          'Name two agents'
+        )}
+      </Heading>
       <p>Each is one coding agent in one terminal: Claude Code, Codex, or another.</p>
       <Field
         label="First agent"

@@ -6,6 +6,7 @@ import { Heading } from '../parts/heading.tsx'
 import { OnceOnly } from '../parts/once-only.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Visible } from '../text/visible.tsx'
 import { exact } from '../words/time.ts'
 import { Create } from './people/create.tsx'
 import { Person } from './people/person.tsx'
@@ -55,7 +56,11 @@ function Administrators() {
         <section class="card once-link" aria-label="Sign-in link">
           <OnceOnly
             key={issued.link}
-            label={`Sign-in link of ${issued.administrator.name}`}
+            label={
+              <>
+                Sign-in link of <Visible text={issued.administrator.name} />
+              </>
+            }
             copyLabel="Copy the link"
             secret={issued.link}
             note={`It works once and is shown once, until ${exact(issued.expires_at)}. Whoever opens it chooses the password.`}

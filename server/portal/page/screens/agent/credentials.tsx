@@ -1,6 +1,6 @@
 /** Credentials of an agent: what it proves itself with. A legacy secret can be issued behind a fold. */
 import { useState } from 'preact/hooks'
-import { type Credential, oneLine } from '../../../../../sdk/browser.ts'
+import type { Credential } from '../../../../../sdk/browser.ts'
 import type { Pages } from '../../live/pages.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
@@ -8,6 +8,7 @@ import { OnceOnly } from '../../parts/once-only.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { Section } from '../../parts/section.tsx'
 import { When } from '../../parts/when.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { exact } from '../../words/time.ts'
 import { isLive } from '../agents/binding.ts'
 import type { About } from './about.ts'
@@ -18,7 +19,6 @@ interface Props extends About {
 }
 
 export function Credentials({ project, agent, live, credentials }: Props) {
-  const name = oneLine(agent.name)
   const nowMs = live.nodeNow.value
   const [secret, setSecret] = useState<string>()
   const all = credentials.items.value
@@ -28,7 +28,9 @@ export function Credentials({ project, agent, live, credentials }: Props) {
     <Section id="credentials" title="Credentials">
       <Refusal error={credentials.error.value} />
       {all !== undefined && working.length === 0 && (
-        <p>{name} has no credential that works. A prompt gives it one.</p>
+        <p>
+          <Visible text={agent.name} /> has no credential that works. A prompt gives it one.
+        </p>
       )}
       <ul class="rows">
         {working.map((each) => (
@@ -46,8 +48,8 @@ export function Credentials({ project, agent, live, credentials }: Props) {
               }}
             >
               <p>
-                {name} is refused from now on, and its open connections end. It needs a new prompt to come
-                back.
+                <Visible text={agent.name} /> is refused from now on, and its open connections end. It needs a
+                new prompt to come back.
               </p>
             </ActButton>
           </li>
@@ -67,7 +69,11 @@ export function Credentials({ project, agent, live, credentials }: Props) {
       )}
       {secret !== undefined && (
         <OnceOnly
-          label={`Legacy secret of ${name}`}
+          label={
+            <>
+              Legacy secret of <Visible text={agent.name} />
+            </>
+          }
           copyLabel="Copy the secret"
           secret={secret}
           note="It is shown once. Whoever has it is the agent."

@@ -1,13 +1,7 @@
 /** Enrolments of an agent: the prompt that makes it one, and how far the last prompt has come. */
 import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
-import {
-  type AuditRecord,
-  type Enrollment,
-  type EnrollmentIssued,
-  oneLine,
-  type SnapshotAgent,
-} from '../../../../../sdk/browser.ts'
+import type { AuditRecord, Enrollment, EnrollmentIssued, SnapshotAgent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.tsx'
@@ -17,6 +11,7 @@ import { Refusal } from '../../parts/refusal.tsx'
 import { Section } from '../../parts/section.tsx'
 import { When } from '../../parts/when.tsx'
 import { olderOf } from '../../parts/whole.ts'
+import { Visible } from '../../text/visible.tsx'
 import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
 import { NewPrompt } from './new-prompt.tsx'
@@ -29,7 +24,6 @@ interface Props extends About {
 
 export function Enrolment({ project, agent, live, seen, hasCredential }: Props) {
   const { id } = agent
-  const name = oneLine(agent.name)
   const [issued, setIssued] = useState<EnrollmentIssued>()
   const list = usePages(
     `enrolments ${id}`,
@@ -64,7 +58,10 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
         </ul>
       )}
       {all?.length === 0 && issued === undefined && (
-        <p>{name} has never been here. Make its prompt, and paste it into its coding agent.</p>
+        <p>
+          <Visible text={agent.name} /> has never been here. Make its prompt, and paste it into its coding
+          agent.
+        </p>
       )}
       {agent.state === 'enabled' && (
         <p class="actions">
@@ -75,8 +72,17 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
         <>
           {issued.prompt !== '' && (
             <OnceOnly
-              label={`Prompt of ${name}`}
-              copyLabel={`Copy ${name}'s prompt`}
+              label={
+                <>
+                  Prompt of <Visible text={agent.name} />
+                </>
+              }
+              copyLabel={
+                <>
+                  Copy <Visible text={agent.name} />
+                  's prompt
+                </>
+              }
               secret={issued.prompt}
               note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
               isUsed={latest !== undefined && latest.state !== 'pending'}

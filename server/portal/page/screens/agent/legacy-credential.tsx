@@ -1,9 +1,10 @@
 /** Issues a legacy credential: a secret that the agent sends with each request. */
 import { useState } from 'preact/hooks'
-import { type Agent, type Credential, oneLine } from '../../../../../sdk/browser.ts'
+import type { Agent, Credential } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { allRights, Scopes, scopesOf } from './scopes.tsx'
 
 const dayMs = 86_400_000
@@ -40,7 +41,11 @@ export function LegacyCredential({ project, agent, credentials, nowMs, done }: P
       <p>
         <ActButton
           label="Issue a legacy credential…"
-          title={`Legacy credential for ${oneLine(agent.name)}`}
+          title={
+            <>
+              Legacy credential for <Visible text={agent.name} />
+            </>
+          }
           verb="Issue the credential"
           busy="Issuing…"
           isFresh

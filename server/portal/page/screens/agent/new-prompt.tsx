@@ -1,9 +1,10 @@
 /** Button and dialog that make a prompt for an agent. */
 import { useState } from 'preact/hooks'
-import { type Agent, type EnrollmentIssued, oneLine } from '../../../../../sdk/browser.ts'
+import type { Agent, EnrollmentIssued } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { allRights, Scopes, scopesOf } from './scopes.tsx'
 
 const lifetimes = [
@@ -21,7 +22,6 @@ interface Props {
 }
 
 export function NewPrompt({ project, agent, hasCredential, done }: Props) {
-  const name = oneLine(agent.name)
   const [binding, setBinding] = useState<'key' | 'device'>('key')
   const [ttl, setTtl] = useState<(typeof lifetimes)[number][0]>('3600')
   const [rights, setRights] = useState(allRights)
@@ -39,14 +39,18 @@ export function NewPrompt({ project, agent, hasCredential, done }: Props) {
   return (
     <ActButton
       label="New prompt…"
-      title={`New prompt for ${name}`}
+      title={
+        <>
+          New prompt for <Visible text={agent.name} />
+        </>
+      }
       verb="Make the prompt"
       busy="Making…"
       isFresh
       act={act}
     >
       <p>
-        An older prompt of {name} stops working now.
+        An older prompt of <Visible text={agent.name} /> stops working now.
         {hasCredential && !isKept && ` Its present credential ends when the new prompt is used.`}
       </p>
       <Choice label="The prompt works for" value={ttl} options={lifetimes} change={setTtl} />

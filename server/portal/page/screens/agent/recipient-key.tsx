@@ -1,11 +1,12 @@
 /** The age key with which peers seal for an agent. */
 import { useEffect, useState } from 'preact/hooks'
-import { type RecipientKey as Key, oneLine } from '../../../../../sdk/browser.ts'
+import type { RecipientKey as Key } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
 import { Section } from '../../parts/section.tsx'
 import { note } from '../../parts/toast.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { faultsOf } from '../../words/refusals.ts'
 import { exact } from '../../words/time.ts'
 import type { About } from './about.ts'
@@ -15,7 +16,6 @@ interface Props extends About {
 }
 
 export function RecipientKey({ project, agent, refresh }: Props) {
-  const name = oneLine(agent.name)
   const [recipient, setRecipient] = useState('')
   const { recipient_key: key } = agent
   const act = async () => {
@@ -28,7 +28,8 @@ export function RecipientKey({ project, agent, refresh }: Props) {
     <Section id="recipient-key" title="Recipient key">
       {key === null ? (
         <p>
-          None. Peers cannot seal for {name}. An agent registers its key by itself when it first needs one.
+          None. Peers cannot seal for <Visible text={agent.name} />. An agent registers its key by itself when
+          it first needs one.
         </p>
       ) : (
         <Facts of={key} />
@@ -36,7 +37,17 @@ export function RecipientKey({ project, agent, refresh }: Props) {
       <p class="actions">
         <ActButton
           label={key === null ? 'Set…' : 'Replace…'}
-          title={key === null ? `Recipient key of ${name}` : `Replace the recipient key of ${name}?`}
+          title={
+            key === null ? (
+              <>
+                Recipient key of <Visible text={agent.name} />
+              </>
+            ) : (
+              <>
+                Replace the recipient key of <Visible text={agent.name} />?
+              </>
+            )
+          }
           verb={key === null ? 'Set the key' : 'Replace the key'}
           busy="Saving…"
           isFresh

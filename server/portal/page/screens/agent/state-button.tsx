@@ -1,8 +1,9 @@
 /** Button that disables an agent after a sentence, or enables it at once. */
-import { type Agent, oneLine } from '../../../../../sdk/browser.ts'
+import type { Agent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { act, note } from '../../parts/toast.tsx'
+import { Visible } from '../../text/visible.tsx'
 
 interface Props {
   readonly project: string
@@ -11,7 +12,6 @@ interface Props {
 }
 
 export function StateButton({ project, agent, refresh }: Props) {
-  const name = oneLine(agent.name)
   const set = async (state: Agent['state']) => {
     await owner.agents.setState(project, agent.id, state)
     await refresh()
@@ -23,7 +23,12 @@ export function StateButton({ project, agent, refresh }: Props) {
         onClick={() =>
           void act(async () => {
             await set('enabled')
-            note(`${name} is enabled.`, () => set('disabled'))
+            note(
+              <>
+                <Visible text={agent.name} /> is enabled.
+              </>,
+              () => set('disabled'),
+            )
           })
         }
       >
@@ -33,8 +38,16 @@ export function StateButton({ project, agent, refresh }: Props) {
   return (
     <ActButton
       label="Disable…"
-      title={`Disable ${name}?`}
-      verb={`Disable ${name}`}
+      title={
+        <>
+          Disable <Visible text={agent.name} />?
+        </>
+      }
+      verb={
+        <>
+          Disable <Visible text={agent.name} />
+        </>
+      }
       busy="Disabling…"
       act={() => set('disabled')}
     >

@@ -1,12 +1,13 @@
 /** Takeover: ends the session of an agent, and gives a grant to whoever starts the next one. */
 import { useState } from 'preact/hooks'
-import { limits, oneLine } from '../../../../../sdk/browser.ts'
+import { limits } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Section } from '../../parts/section.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
 import { SessionWords } from './presence.tsx'
@@ -25,7 +26,6 @@ interface Props extends About {
 }
 
 export function Takeover({ project, agent, session }: Props) {
-  const name = oneLine(agent.name)
   const [issued, setIssued] = useState<Issued>()
   const [reason, setReason] = useState('')
   const act = async () => {
@@ -50,15 +50,19 @@ export function Takeover({ project, agent, session }: Props) {
         <p class="actions">
           <ActButton
             label="Take over…"
-            title={`Take over the session of ${name}?`}
+            title={
+              <>
+                Take over the session of <Visible text={agent.name} />?
+              </>
+            }
             verb="End the session"
             busy="Ending…"
             isFresh
             act={act}
           >
             <p>
-              The session of {name} ends at once. For {limits.takeoverTtlSeconds.default / 60} minutes only
-              the grant starts a new one.
+              The session of <Visible text={agent.name} /> ends at once. For{' '}
+              {limits.takeoverTtlSeconds.default / 60} minutes only the grant starts a new one.
             </p>
             <TextArea
               label="Reason"
@@ -73,7 +77,11 @@ export function Takeover({ project, agent, session }: Props) {
       {issued !== undefined && (
         <>
           <OnceOnly
-            label={`Grant for the next session of ${name}`}
+            label={
+              <>
+                Grant for the next session of <Visible text={agent.name} />
+              </>
+            }
             copyLabel="Copy the grant"
             secret={issued.grant}
             note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expiresAt))}.`}

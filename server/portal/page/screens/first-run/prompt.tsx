@@ -1,5 +1,5 @@
 /** One prompt with its copy button, and how far its agent has come. */
-import { type AuditRecord, oneLine, type SnapshotAgent } from '../../../../../sdk/browser.ts'
+import type { AuditRecord, SnapshotAgent } from '../../../../../sdk/browser.ts'
 import { EnrolmentSteps } from '../../parts/enrolment-steps.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Visible } from '../../text/visible.tsx'
@@ -27,8 +27,17 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
         <p class="meta">The code is used.</p>
       ) : (
         <OnceOnly
-          label={`Prompt of ${oneLine(agent.name)}`}
-          copyLabel={`Copy ${oneLine(agent.name)}'s prompt`}
+          label={
+            <>
+              Prompt of <Visible text={agent.name} />
+            </>
+          }
+          copyLabel={
+            <>
+              Copy <Visible text={agent.name} />
+              's prompt
+            </>
+          }
           secret={issued.prompt}
           note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
           isUsed={isUsed}

@@ -24,7 +24,11 @@ interface Props {
 export function PairSwitch({ project, one, other, isPaired, refresh, text }: Props) {
   const [isAsking, ask] = useState(false)
   const [isBusy, setBusy] = useState(false)
-  const names = `${oneLine(one.name)} and ${oneLine(other.name)}`
+  const names = (
+    <>
+      <Visible text={one.name} /> and <Visible text={other.name} />
+    </>
+  )
   const set = async (enabled: boolean) => {
     await owner.pairings.set(project, [one.id, other.id], enabled)
     await refresh()
@@ -33,7 +37,7 @@ export function PairSwitch({ project, one, other, isPaired, refresh, text }: Pro
     setBusy(true)
     await act(async () => {
       await set(true)
-      note(`${names} may talk.`, () => set(false))
+      note(<>{names} may talk.</>, () => set(false))
     })
     setBusy(false)
   }
@@ -42,7 +46,7 @@ export function PairSwitch({ project, one, other, isPaired, refresh, text }: Pro
       <label class="check">
         <input
           type="checkbox"
-          aria-label={names}
+          aria-label={`${oneLine(one.name)} and ${oneLine(other.name)}`}
           checked={isPaired}
           disabled={isBusy}
           onClick={(event) => {
@@ -56,7 +60,7 @@ export function PairSwitch({ project, one, other, isPaired, refresh, text }: Pro
       </label>
       {isAsking && (
         <ActDialog
-          title={`Unpair ${names}?`}
+          title={<>Unpair {names}?</>}
           verb="Unpair them"
           busy="Unpairing…"
           act={() => set(false)}

@@ -22,48 +22,53 @@ interface Props {
 export function Person({ person, projects, issued, read }: Props) {
   const { id, state, has_password, created_at } = person
   const name = oneLine(person.name)
+  const shown = <Visible text={person.name} />
   const set = async (to: 'enabled' | 'disabled') => {
     await owner.administrators.setState(id, to)
-    note(to === 'enabled' ? `${name} may sign in again.` : `${name} is disabled.`)
+    note(
+      <>
+        {shown} {to === 'enabled' ? 'may sign in again.' : 'is disabled.'}
+      </>,
+    )
     await read()
   }
   return (
     <li class="card">
       <h2>
-        <Visible text={name} />
+        {shown}
         {state === 'disabled' && <span class="tag">disabled</span>}
       </h2>
       <p class="meta">
         {has_password ? 'Signs in with a password' : 'Has no password yet: only a link signs in'} · made{' '}
         <When at={created_at} />
       </p>
-      {state === 'enabled' && <Projects person={person} name={name} projects={projects} read={read} />}
+      {state === 'enabled' && <Projects person={person} projects={projects} read={read} />}
       <p class="actions">
         {state === 'enabled' ? (
           <>
             <ActButton
               label="New link…"
               about={`New link for ${name}`}
-              title={`A new link for ${name}?`}
+              title={<>A new link for {shown}?</>}
               verb="Make the link"
               busy="Making…"
               isFresh
               act={async () => issued(await owner.administrators.link(id))}
             >
-              <p>It replaces the link of before. Whoever opens it signs in as {name}.</p>
+              <p>It replaces the link of before. Whoever opens it signs in as {shown}.</p>
             </ActButton>
             <ActButton
               label="Disable…"
               about={`Disable ${name}`}
-              title={`Disable ${name}?`}
-              verb={`Disable ${name}`}
+              title={<>Disable {shown}?</>}
+              verb={<>Disable {shown}</>}
               busy="Disabling…"
               isFresh
               act={() => set('disabled')}
             >
               <p>
-                Every sign-in and link of {name} ends at once. The projects stay assigned, and you can enable{' '}
-                {name} again.
+                Every sign-in and link of {shown} ends at once. The projects stay assigned, and you can enable{' '}
+                {shown} again.
               </p>
             </ActButton>
           </>
@@ -82,11 +87,9 @@ export function Person({ person, projects, issued, read }: Props) {
   )
 }
 
-interface ProjectsProps extends Pick<Props, 'person' | 'projects' | 'read'> {
-  readonly name: string
-}
+type ProjectsProps = Pick<Props, 'person' | 'projects' | 'read'>
 
-function Projects({ person: { id, project_ids }, name, projects, read }: ProjectsProps) {
+function Projects({ person: { id, name, project_ids }, projects, read }: ProjectsProps) {
   const [isBusy, setBusy] = useState(false)
   const assign = async (box: HTMLInputElement, project: Project) => {
     const isWanted = box.checked
@@ -101,7 +104,9 @@ function Projects({ person: { id, project_ids }, name, projects, read }: Project
   }
   return (
     <fieldset disabled={isBusy}>
-      <legend>Projects of {name}</legend>
+      <legend>
+        Projects of <Visible text={name} />
+      </legend>
       {projects.length === 0 && <p class="meta">There is no project yet.</p>}
       {projects.map((project) => (
         <label key={project.id} class="choice">
