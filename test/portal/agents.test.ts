@@ -1,5 +1,6 @@
 /** Agents on the owner's page: the list, a new agent with a new environment, and what the node refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { signIn } from './sign-in.ts'
@@ -80,5 +81,68 @@ inChromium('the list of agents', () => {
     await page.getByText('1 disabled').click()
     await page.getByRole('link', { name: 'gone' }).waitFor()
     expect(await row('gone').count()).toBe(0)
+  })
+
+  test('of an Arabic name is set apart from the words around it, in sentences and dialogs', async () => {
+    const { page, faults } = visitor
+    const name = 'مراجع الشيفرة'
+    const { id } = await bridge.owner.createAgent(bridge.project.id, name)
+    const loose = () =>
+      page.evaluate<string[]>(`[...document.querySelectorAll('main *, dialog *, output *')]
+        .filter((each) => !each.closest('bdi, textarea, option, form.instructions'))
+        .flatMap((each) => [...each.childNodes].filter(({ nodeType }) => nodeType === 3))
+        .map(({ data }) => data)
+        .filter((text) => text.includes(${JSON.stringify(name)}))`)
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}/agents/${id}`)
+    await page.getByText(`${name} has no credential that works.`).waitFor()
+    expect(await loose()).toEqual([])
+    for (const opener of ['New prompt…', 'Set…', 'Take over…', 'Disable…']) {
+      await page.getByRole('button', { name: opener, exact: true }).click()
+      await dialog().locator('h2').getByText(name, { exact: true }).waitFor()
+      expect([opener, await loose()]).toEqual([opener, []])
+      if (opener !== 'Disable…') await page.keyboard.press('Escape')
+    }
+    await dialog()
+      .getByRole('button', { name: `Disable ${name}` })
+      .click()
+    await page.getByRole('button', { name: 'Enable' }).click()
+    await page.getByText(`${name} is enabled.`).waitFor()
+    expect(await loose()).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  test('that need the owner come in the order of what is at stake, each with its way', async () => {
+    const { page, faults } = visitor
+    const { owner, project, clock } = bridge
+    const { id } = await owner.createAgent(project.id, 'gus')
+    const code = await owner.enrollmentCode(project.id, id)
+    await enroll(bridge.url, code, clock)
+    await expect(enroll(bridge.url, code, clock)).rejects.toThrow()
+    clock.advance(60)
+    const body = { recipient_agent_id: bridge.ada.id, type: 'question', body: 'May I?' }
+    const conversation_id = await bridge.ada.conversationWith(bridge.ada.id)
+    await bridge.ada.ok({ target: '/api/v1/messages', body: { ...body, conversation_id } })
+    clock.advance(60)
+    const lost = await bridge.agent('lost')
+    await owner.revoke(project.id, lost.enrolled.credential_id)
+    clock.advance(240)
+    await page.goto(`${bridge.url}/projects/${project.id}`)
+    const needs = page.getByRole('region', { name: 'Needs you' })
+    await expect
+      .poll(() => needs.locator('strong').allInnerTexts())
+      .toEqual([
+        'A question to the owner',
+        'An enrolment code was used a second time',
+        'An agent has no credential left',
+      ])
+    expect(await needs.locator('time').allInnerTexts()).toEqual(['5 min ago', '6 min ago', '4 min ago'])
+    const again = needs.getByRole('link', { name: 'Enrol again' })
+    expect(await again.last().getAttribute('href')).toMatch(`${lost.id}#enrolment`)
+    await again.first().click()
+    await page.waitForURL(`**/agents/${id}#enrolment`)
+    const top = () =>
+      page.evaluate<number>(`document.querySelector('#enrolment')?.getBoundingClientRect().top ?? -1`)
+    await expect.poll(async () => (await top()) > 0 && (await top()) < 400).toBe(true)
+    expect(faults).toEqual([])
   })
 })

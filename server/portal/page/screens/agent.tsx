@@ -4,6 +4,7 @@ import { useRoute } from 'preact-iso/router'
 import { connectionLabels, type Agent as Data } from '../../../../sdk/browser.ts'
 import { type LiveProject, liveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
+import { useAnchor } from '../parts/anchor.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
@@ -87,10 +88,7 @@ function Page({ project, agent, live, refresh, error }: Props) {
     (options) => owner.credentials.all(project, { ...options, agentId: id, order: 'newest_first' }),
     { live, kinds: ['credential.', 'enrollment.claimed', 'session.started'] },
   )
-  useEffect(() => {
-    const { hash } = location
-    if (hash.length > 1) document.getElementById(hash.slice(1))?.scrollIntoView()
-  }, [])
+  useAnchor()
   const words = presence(seen?.connection ?? agent.connection, live.nodeNow.value, live.isStale.value)
   const hasCredential = credentials.items.value?.some((each) => isLive(each, live.nodeNow.value)) ?? false
   return (

@@ -1,8 +1,8 @@
 /** What needs the owner, each item with the action that settles it. */
 import { type AttentionItem, attentionLabels } from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
+import { When } from '../../parts/when.tsx'
 import { Visible } from '../../text/visible.tsx'
-import { exact } from '../../words/time.ts'
 import { Question } from './question.tsx'
 
 interface Props {
@@ -17,13 +17,16 @@ export function Attention({ project, items, refresh }: Props) {
       <h2 id="needs-you">Needs you</h2>
       {items.length === 0 && <p class="meta">Nothing needs you.</p>}
       <ul class="attention">
-        {items.map((item) => (
+        {inOrder(items).map((item) => (
           <li key={`${item.kind} ${item.subject.id} ${item.agent?.id}`}>
             <p class="what">
               <Mark name={urgent.has(item.kind) ? 'alert' : 'overdue'} />{' '}
               <strong>{attentionLabels[item.kind]}</strong>{' '}
               {item.agent !== null && <Visible text={item.agent.name} />}
-              {item.count > 1 && ` ×${item.count}`} <time class="meta">{exact(item.at)}</time>
+              {item.count > 1 && ` ×${item.count}`}{' '}
+              <span class="meta">
+                <When at={item.at} />
+              </span>
             </p>
             {item.kind === 'question_to_owner' ? (
               <Question project={project} item={item} refresh={refresh} />
@@ -42,26 +45,39 @@ export function Attention({ project, items, refresh }: Props) {
 
 /** The one link that leads to what settles the item. */
 function Way({ project, item: { kind, agent, subject } }: Pick<Props, 'project'> & { item: AttentionItem }) {
-  const [noun, words] = ways[kind]
+  const [noun, words, section] = ways[kind]
   const id = noun === 'agents' ? (agent?.id ?? null) : subject.id
   if (id === null) return null
   return (
-    <a class="button quiet small" href={`/projects/${project}/${noun}/${id}`}>
+    <a class="button quiet small" href={`/projects/${project}/${noun}/${id}${section ?? ''}`}>
       {words}
     </a>
   )
 }
 
-const ways: Readonly<Record<AttentionItem['kind'], readonly [noun: string, words: string]>> = {
-  enrollment_reused: ['agents', 'Enrol again'],
-  session_replacement_refused: ['agents', 'See the agent'],
+/** Kinds in which the owner is asked, or security is at stake. */
+const first: ReadonlySet<AttentionItem['kind']> = new Set([
+  'enrollment_reused',
+  'question_to_owner',
+  'guard_tripped',
+])
+
+/** The first kinds before the others, newest first in both groups, as the node lists them. */
+const inOrder = (items: readonly AttentionItem[]): readonly AttentionItem[] =>
+  items.toSorted((one, other) => Number(first.has(other.kind)) - Number(first.has(one.kind)))
+
+type WayTo = readonly [noun: string, words: string, section?: `#${string}`]
+
+const ways: Readonly<Record<AttentionItem['kind'], WayTo>> = {
+  enrollment_reused: ['agents', 'Enrol again', '#enrolment'],
+  session_replacement_refused: ['agents', 'See the agent', '#takeover'],
   guard_tripped: ['conversations', 'Open the conversation'],
-  agent_overdue: ['agents', 'See the agent'],
+  agent_overdue: ['agents', 'See the agent', '#presence'],
   task_failed: ['tasks', 'See the task'],
-  unread_unheard: ['agents', 'See the agent'],
+  unread_unheard: ['agents', 'See the agent', '#presence'],
   question_to_owner: ['messages', 'Open the question'],
   question_overdue: ['messages', 'Open the question'],
-  no_credential_left: ['agents', 'Enrol again'],
+  no_credential_left: ['agents', 'Enrol again', '#enrolment'],
 }
 
 const urgent: ReadonlySet<AttentionItem['kind']> = new Set([

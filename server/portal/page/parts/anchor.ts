@@ -1,0 +1,23 @@
+/** Brings the section that the address names into view, and keeps it there while the sections above it are read. */
+import { useEffect } from 'preact/hooks'
+
+const settlingMs = 3000
+const touches = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const
+
+export function useAnchor(): void {
+  useEffect(() => {
+    const section = document.getElementById(location.hash.slice(1))
+    if (section === null) return
+    const settling = new ResizeObserver(() => section.scrollIntoView({ behavior: 'instant' }))
+    const end = () => {
+      settling.disconnect()
+      clearTimeout(timer)
+      for (const each of touches) removeEventListener(each, end)
+    }
+    const timer = setTimeout(end, settlingMs)
+    // The first observation is a change too.
+    settling.observe(document.body)
+    for (const each of touches) addEventListener(each, end, { passive: true })
+    return end
+  }, [])
+}
