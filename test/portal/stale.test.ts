@@ -35,10 +35,13 @@ inChromium('a silent node', () => {
     const { page, picture } = visitor
     expect(await silence().isVisible()).toBe(false)
     expect(await unavailable().count()).toBe(0)
+    const place = () => page.getByRole('rowheader', { name: 'ada' }).boundingBox()
+    const before = await place()
     process.kill(server.pid, 'SIGSTOP')
     try {
       await page.clock.runFor(10_000)
       await silence().waitFor()
+      expect(await place()).toEqual(before)
       expect(await unavailable().count()).toBe(0)
       await page.clock.runFor(22_000)
       await expect.poll(() => unavailable().count()).toBe(4)
