@@ -62,12 +62,25 @@ inChromium('the first run', () => {
 
   test('follows each agent until it listens', async () => {
     const { page, picture } = visitor
+    await page.evaluate(`
+      window.announced = new Set()
+      const read = () => {
+        for (const each of document.querySelectorAll('[role=status], [aria-live], output'))
+          announced.add(each.textContent.trim())
+      }
+      new MutationObserver(read).observe(document.body, { subtree: true, childList: true, characterData: true })
+      read()`)
+    const announced = () => page.evaluate<string[]>('[...announced]')
     const prompts = page.getByRole('textbox')
     const [first, second] = [await prompts.nth(0).inputValue(), await prompts.nth(1).inputValue()]
     ada = await enroll(server.url, codeOf(first), () => new Date())
     await page.getByText(/Enrolled, /).waitFor()
     await ada.startSession()
     await page.getByText(/Session started, /).waitFor()
+    // The time in a line has changed by then, and nobody has heard it.
+    await page.getByText(/Session started, [1-9]\d* s ago/).waitFor()
+    await expect.poll(announced).toContain('An agent started its session.')
+    expect(await announced()).not.toContainEqual(expect.stringMatching(/\d+ (s|min)\b/))
     ben = await enroll(server.url, codeOf(second), () => new Date())
     await ben.startSession()
     const waits = [ada, ben].map((agent) => agent.call({ target: '/api/v1/inbox?wait_seconds=8' }))

@@ -1,8 +1,10 @@
 /** How far an agent has come with its prompt: enrolled, session started, listening. */
+import { useEffect, useRef } from 'preact/hooks'
 import { type AuditRecord, connectionLabels, type SnapshotAgent } from '../../../../sdk/browser.ts'
 import { Visible } from '../text/visible.tsx'
 import { presence } from '../words/connection.ts'
 import { span, when } from '../words/time.ts'
+import { announce } from './announce.tsx'
 import { Mark } from './marks.tsx'
 
 interface Props {
@@ -23,8 +25,12 @@ export function EnrolmentSteps({ name, expiresAt, seen, records, nowMs, isStale 
   ]
   const words = seen && presence(seen.connection, nowMs, isStale)
   const left = Date.parse(expiresAt) - nowMs
+  const isListening = started !== undefined && words?.listening === 'yes'
+  const last = isListening ? 'listens' : started ? 'started its session' : claimed ? 'enrolled' : ''
+  useAnnounced(`steps of ${name}`, last === '' ? '' : `An agent ${last}.`)
+  useAnnounced(`reuse of ${name}`, reused === undefined ? '' : reuseWords)
   return (
-    <ul class="progress" role="status">
+    <ul class="progress">
       {reused !== undefined && <Reused />}
       {claimed === undefined && (
         <li>
@@ -52,10 +58,21 @@ export function EnrolmentSteps({ name, expiresAt, seen, records, nowMs, isStale 
   )
 }
 
+const reuseWords = 'The code was used a second time, by another key. Enrol the agent again.'
+
+/** Announces a step once, when it is reached. The times in the lines change each second, so they say nothing. */
+function useAnnounced(subject: string, sentence: string): void {
+  const said = useRef(sentence)
+  useEffect(() => {
+    if (sentence !== '' && sentence !== said.current) announce(subject, sentence)
+    said.current = sentence
+  }, [sentence])
+}
+
 /** The line that says that somebody else may have the code. */
 export const Reused = () => (
   <li class="fault">
-    <Mark name="alert" /> The code was used a second time, by another key. Enrol the agent again.
+    <Mark name="alert" /> {reuseWords}
   </li>
 )
 

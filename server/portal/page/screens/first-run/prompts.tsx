@@ -7,11 +7,9 @@ import type { ComponentProps, ComponentType } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Project } from '../../../../../sdk/browser.ts'
 import { liveProject } from '../../live/project.ts'
-import { announce } from '../../parts/announce.tsx'
 import { concerns } from '../../parts/enrolment-steps.tsx'
 import { Heading } from '../../parts/heading.tsx'
 import { Silence } from '../../parts/silence.tsx'
-import { plural } from '../../words/plural.ts'
 import type { Enrolled } from './enrolled.ts'
 import type { Hello as HelloType } from './hello.tsx'
 import { Help } from './help.tsx'
@@ -56,9 +54,6 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
       return nowMs - Math.max(begun.current ?? nowMs, Date.parse(last?.at ?? '') || 0) > quietMs
     })
     .map(({ agent: { id, name } }) => ({ name, profile: profiles.get(id) }))
-  useEffect(() => {
-    if (listening.length > 0) announce('listening', `${plural(listening.length, 'agent')} listening now.`)
-  }, [listening.length])
   useEffect(() => {
     if (!isListening || live.isStale.value) return
     setListened(true)
