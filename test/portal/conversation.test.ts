@@ -139,6 +139,28 @@ inChromium('a conversation', () => {
     await page.getByRole('heading', { name: 'The message was not found' }).waitFor()
   })
 
+  test('cannot be opened at the address of a notice of the service, which says why', async () => {
+    const { owner, project } = bridge
+    const cleo = await bridge.agent('cleo')
+    const { page, faults } = visitor
+    await owner.ok({
+      target: `/api/admin/projects/${project.id}/tasks`,
+      body: { assignee_agent_id: cleo.id, title: 'Look', instructions: 'At the log.' },
+      key: 'a-task-with-a-notice',
+    })
+    const { messages } = await cleo.inbox()
+    const notice = messages.find((each) => each.body.includes(': Look'))?.id ?? ''
+    await cleo.acknowledge(notice)
+    await page.goto(`${bridge.url}/projects/${project.id}/messages/${notice}`)
+    await page.getByText('The audit has no such record of a notice of the service').waitFor()
+    await page.getByRole('link', { name: 'Its other records in the audit' }).click()
+    await page.locator('summary').filter({ hasText: 'message acknowledged' }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'All conversations' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Conversations' }).waitFor()
+    expect(faults).toEqual([])
+  })
+
   test('links an answer, says that a reply is overdue, and shows a sealed body as sealed', async () => {
     const { ada, ben } = bridge
     const { page } = visitor

@@ -20,7 +20,16 @@ export function MessageAddress() {
       <Heading title="Message">The message was not found</Heading>
       <p>It does not exist, it is not of this project, or the audit no longer has its record.</p>
       <p>
-        <a href={`/projects/${id}/conversations`}>All conversations</a>
+        The audit has no such record of a notice of the service, for example about a task, so no address leads
+        to it. Look for it in its conversation.
+      </p>
+      <p class="actions">
+        <a class="button quiet" href={`/projects/${id}/conversations`}>
+          All conversations
+        </a>
+        <a class="button quiet" href={`/projects/${id}/audit?subject=${message}`}>
+          Its other records in the audit
+        </a>
       </p>
     </>
   )
