@@ -14,11 +14,19 @@ export function Visible({ text }: { readonly text: string }) {
   )
 }
 
-/** The text with a chip for each invisible character. Text nodes only: nothing in it is interpreted. */
+/** Pieces of a text that may be chips. A browser needs seconds to lay out thousands of chips. */
+const mostPieces = 1000
+
+/**
+ * The text with a chip for each invisible character. After 1000 pieces, the names are plain text. Text nodes
+ * only: nothing in it is interpreted.
+ */
 export function Pieces({ text }: { readonly text: string }) {
+  const pieces = visiblePieces(text)
+  const rest = pieces.slice(mostPieces).map((piece) => piece.text)
   return (
     <>
-      {visiblePieces(text).map(({ text: piece, isName }, index) =>
+      {pieces.slice(0, mostPieces).map(({ text: piece, isName }, index) =>
         isName ? (
           <span key={index} class="chip" title="An invisible character of the text">
             {piece}
@@ -27,6 +35,7 @@ export function Pieces({ text }: { readonly text: string }) {
           piece
         ),
       )}
+      {rest.join('')}
     </>
   )
 }
