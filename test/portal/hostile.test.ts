@@ -1,6 +1,7 @@
 /** Text of agents stays text on the owner's page, whatever it says, in every place that shows it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { act, createTask, heldBy } from '../support/tasks.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { hostileBodies, hostileLines, invisible } from './hostile/corpus.ts'
 import { type Filled, fill } from './hostile/fill.ts'
@@ -108,6 +109,33 @@ inChromium('hostile text', () => {
       await open(path)
       await inert()
     }
+  })
+
+  test('with thousands of invisible characters is shown by name, and most of them without a chip', async () => {
+    const { ada, ben, clock } = bridge
+    const { page } = visitor
+    clock.advance(601)
+    const { sequence } = await ada.send(filled.conversation, ben.id, `${'a\u200b'.repeat(16_000)}the end`)
+    await open(`/projects/${filled.project}/conversations/${filled.conversation}?at=${sequence}`)
+    const message = page.locator(`[data-number="${sequence}"]`)
+    await message.getByText('16000 invisible characters shown').waitFor()
+    await message.getByRole('button', { name: /^Show all/ }).click()
+    await message.getByText(/a<U\+200B>the end$/).waitFor()
+    expect(await message.locator('.chip').count()).toBe(500)
+  })
+
+  test('that is evidence is copied as it is, and a note tells of what is invisible in it', async () => {
+    const { ada, ben } = bridge
+    const { page } = visitor
+    const { id } = await createTask(ada, ben, { title: 'evidence', instructions: 'x' })
+    const held = heldBy(await act(ben, id, 'claim', {}))
+    const evidence = [{ kind: 'command', value: 'rm -rf build\u200b\u202e', exit_code: 0 }]
+    await act(ben, id, 'complete', { ...held, result: 'done', evidence })
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await open(`/projects/${filled.project}/tasks/${id}`)
+    await page.locator('.evidence').getByRole('button', { name: 'Copy' }).click()
+    await page.getByText('Copied, with 2 invisible characters.').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('rm -rf build\u200b\u202e')
   })
 
   test('of a lone surrogate is refused by the node', async () => {

@@ -1,6 +1,13 @@
-/** Button that copies a text. If the browser refuses, it selects the text and names the key. */
+/**
+ * Button that copies a text. If the browser refuses, it selects the text and names the key.
+ *
+ * The copy is the text as it was written. If it has invisible characters, a note says so.
+ */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { visiblePieces } from '../../../../sdk/browser.ts'
+import { plural } from '../words/plural.ts'
+import { note } from './toast.tsx'
 
 interface Props {
   readonly text: string
@@ -21,6 +28,8 @@ export function Copy({ text, label, from, isQuiet = false, copied }: Props) {
     try {
       await navigator.clipboard.writeText(text)
       setOutcome('Copied')
+      const hidden = visiblePieces(text).filter(({ isName }) => isName).length
+      if (hidden > 0) note(`Copied, with ${plural(hidden, 'invisible character')}.`)
       copied?.()
     } catch {
       if (from?.current) from.current.select()

@@ -6,7 +6,6 @@
 import { useMemo, useState } from 'preact/hooks'
 import { visiblePieces } from '../../../../sdk/browser.ts'
 import { Copy } from '../parts/copy.tsx'
-import { note } from '../parts/toast.tsx'
 import { plural } from '../words/plural.ts'
 import { AddressList } from './address-list.tsx'
 import { blocksOf, cut } from './blocks.ts'
@@ -37,9 +36,6 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
   const shown = opened > 0 ? lines.slice(0, opened) : isLong ? cut(lines, folded) : lines
   const left = lines.length - opened
   const isCut = isLong && (opened === 0 || left > 0)
-  const copied = () => {
-    if (hidden > 0) note(`Copied, with ${plural(hidden, 'invisible character')}.`)
-  }
   return (
     <figure class="body">
       <figcaption>
@@ -47,7 +43,7 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
           written by <Visible text={from} />
           {hidden > 0 && ` · ${plural(hidden, 'invisible character')} shown`}
         </span>
-        <Copy text={text} label="Copy" isQuiet copied={copied} />
+        <Copy text={text} label="Copy" isQuiet />
       </figcaption>
       {blocksOf(shown).map(({ isCode, lines: block }, index) =>
         isCode ? (
@@ -55,7 +51,7 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
             <pre>
               <Pieces text={block.join('\n')} />
             </pre>
-            <Copy text={block.join('\n')} label="Copy the block" isQuiet copied={copied} />
+            <Copy text={block.join('\n')} label="Copy the block" isQuiet />
           </div>
         ) : (
           <p key={index} dir="auto">
