@@ -308,7 +308,7 @@ inChromium('the page of an agent', () => {
     await page.getByRole('button', { name: 'Enable' }).waitFor()
     expect(await dialog().count()).toBe(0)
     await page.goto(`${bridge.url}/projects/${bridge.project.id}/agents/${bridge.project.id}`)
-    await page.getByText('It does not exist, or it is not yours.').waitFor()
+    await page.getByText('It does not exist.', { exact: true }).waitFor()
   })
 
   test('says Unavailable when nothing was heard for 30 seconds', async () => {

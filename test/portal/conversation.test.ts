@@ -1,5 +1,6 @@
 /** Conversations on the owner's page: reading, writing as the owner, acknowledging. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { signIn } from './sign-in.ts'
@@ -36,6 +37,8 @@ inChromium('a conversation', () => {
     await open(id)
     const sent = await ada.send(id, ben.id, 'while it is open')
     await page.getByText('while it is open', { exact: true }).waitFor()
+    const unoffered = page.getByText('stored; not offered to a listener', { exact: true })
+    expect(await unoffered.last().getAttribute('title')).toContain('not counted until it acknowledges')
     await ben.inbox()
     await page
       .getByText(/^ ?offered/)
@@ -71,6 +74,7 @@ inChromium('a conversation', () => {
     const waiting = () =>
       owner.ok<{ messages: unknown[] }>({ target: `/api/admin/projects/${project.id}/inbox` })
     expect((await waiting()).messages).toHaveLength(2)
+    await expect.poll(() => page.getByText('to you; not acknowledged').count()).toBe(2)
     await page.getByRole('button', { name: 'Acknowledge all shown (2)' }).click()
     await expect.poll(() => page.getByRole('button', { name: /^Acknowledge/ }).count()).toBe(0)
     expect((await waiting()).messages).toHaveLength(0)
@@ -228,6 +232,17 @@ inChromium('a conversation', () => {
     expect(await spoofed.getByText('аpple.example', { exact: true }).count()).toBe(2)
     expect(await spoofed.locator('a').count()).toBe(0)
     expect(visitor.faults).toEqual([])
+  })
+
+  test('refuses a text that is too long, and says by how much', async () => {
+    const { page } = visitor
+    const { ada, ben } = bridge
+    await open(await ada.conversationWith(ben.id))
+    await page.getByLabel('Message').fill('a'.repeat(limits.messageBodyBytes + 3277))
+    await page.getByText('3.2 KiB too long. Send a file, or shorten it.').waitFor()
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await page.getByLabel('Message').fill('')
+    await page.getByText('Ctrl+Enter sends', { exact: true }).waitFor()
   })
 
   test('keeps a message that the node refuses, and says why', async () => {

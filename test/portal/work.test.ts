@@ -257,7 +257,7 @@ inChromium('work', () => {
 
   test('tasks of another project do not exist', async () => {
     await visitor.page.goto(`${home}/tasks/${world.project.id}`)
-    await says('It does not exist, or it is not yours.')
+    await says('It does not exist.')
   })
 
   const openTransfer = async (id: string) => {

@@ -53,9 +53,13 @@ function reauthorize({ code }: BridgeError): Promise<boolean> {
 /** Number of answers 503 so far: the node has no room, or it is not ready. */
 export const busyAnswers = signal(0)
 
+/** Number of answers so far. */
+export const answers = signal(0)
+
 export const owner = openOwner({
   reauthorize,
   answered: ({ status }) => {
+    answers.value += 1
     if (status === 503) busyAnswers.value += 1
   },
 })

@@ -47,6 +47,16 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     isMenuOpen.value = false
   }, [path])
+  const menu = useRef<HTMLButtonElement>(null)
+  const closeMenu = ({ key }: KeyboardEvent) => {
+    if (key !== 'Escape' || !isMenuOpen.value) return
+    isMenuOpen.value = false
+    menu.current?.focus()
+  }
+  useEffect(() => {
+    addEventListener('keydown', closeMenu)
+    return () => removeEventListener('keydown', closeMenu)
+  }, [])
   return (
     <>
       <a class="skip" href="#content">
@@ -54,6 +64,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       </a>
       <header class="bar">
         <button
+          ref={menu}
           type="button"
           class="quiet menu"
           aria-expanded={isMenuOpen.value}

@@ -26,6 +26,12 @@ export function Shortcuts() {
         </div>
         <div>
           <dt>
+            <kbd>?</kbd>
+          </dt>
+          <dd>This list</dd>
+        </div>
+        <div>
+          <dt>
             <kbd>/</kbd>
           </dt>
           <dd>Filter of the screen</dd>

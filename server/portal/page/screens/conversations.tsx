@@ -7,6 +7,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { When } from '../parts/when.tsx'
+import { withPeople } from '../words/people.ts'
 import { plural } from '../words/plural.ts'
 import { type Listed, useConversations } from './conversations/listing.ts'
 import { NewMessage } from './conversations/new-message.tsx'
@@ -33,7 +34,7 @@ export function Conversations() {
               them.
             </p>
           )}
-          <Group name="With you" kind="owner" project={id} all={shown} />
+          <Group name={withPeople()} kind="owner" project={id} all={shown} />
           <Group name="Between agents" kind="peer" project={id} all={shown} />
         </>
       )}

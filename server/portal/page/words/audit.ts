@@ -7,8 +7,15 @@ export const kinds = (Object.keys(auditKinds) as AuditKind[]).sort()
 
 export const isKind = (kind: string | undefined): kind is AuditKind => Object.hasOwn(auditKinds, kind ?? '')
 
-/** `message.acknowledged` becomes `message acknowledged`. */
-export const kindWords = (kind: string): string => kind.replace('.', ' ').replaceAll('_', ' ')
+/**
+ * `message.acknowledged` becomes `message acknowledged`. `owner.signed_in` becomes `signed in`: administrators sign
+ * in too, and the actor stands beside it.
+ */
+export const kindWords = (kind: string): string =>
+  kind
+    .replace(/^owner\./, '')
+    .replace('.', ' ')
+    .replaceAll('_', ' ')
 
 /** One sentence. A newer node may have kinds that this page does not know. */
 export const kindSentence = (kind: string): string | undefined =>

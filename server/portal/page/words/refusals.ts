@@ -1,5 +1,6 @@
 /** Failures in words for people, each with a way on. */
 import { BridgeError, isOutcomeUnknown, LocalError } from '../../../../sdk/browser.ts'
+import { session } from '../owner.ts'
 
 export interface Refused {
   readonly words: string
@@ -12,7 +13,11 @@ export interface Refused {
 type Words = (refusal: BridgeError) => Omit<Refused, 'requestId'>
 
 const byCode: Readonly<Record<string, Words>> = {
-  not_found: () => ({ words: 'It does not exist, or it is not yours.' }),
+  // The owner may see everything of the node.
+  not_found: () => ({
+    words:
+      session.value?.user.role === 'owner' ? 'It does not exist.' : 'It does not exist, or it is not yours.',
+  }),
   not_permitted: () => ({ words: 'Only the owner may do this.' }),
   name_taken: () => ({ words: 'The name is taken. Choose another.' }),
   project_archived: () => ({ words: 'The project is archived. Activate it first.' }),

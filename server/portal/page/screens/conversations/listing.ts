@@ -7,7 +7,7 @@ import { owner } from '../../owner.ts'
 
 export interface Listed {
   readonly about: Conversation
-  /** Time of the latest message. Undefined if the recent records of the audit do not have it. */
+  /** Time of the latest message. Undefined if the recent records of the audit do not have that message. */
   readonly lastAt: string | undefined
   /** Messages since the list was opened. */
   readonly fresh: number
@@ -27,11 +27,11 @@ export function useConversations(project: string, live: LiveProject): Listing {
     const first = new Map<string, number>()
     let isOpened = false
     const read = async () => {
-      const [about, times] = await Promise.all([every(project, signal), lastTimes(project, signal)])
+      const [about, sent] = await Promise.all([every(project, signal), lastSent(project, signal)])
       for (const { id, last_sequence } of about)
         if (!first.has(id)) first.set(id, isOpened ? 0 : last_sequence)
       isOpened = true
-      setAll(listed(about, times, first))
+      setAll(listed(about, sent, first))
       setError(undefined)
     }
     let seen: string | undefined
@@ -63,23 +63,34 @@ async function every(project: string, signal: AbortSignal): Promise<Conversation
   return all
 }
 
-/** Returns the time of the latest message of each conversation that the latest records name. */
-async function lastTimes(project: string, signal: AbortSignal): Promise<ReadonlyMap<unknown, string>> {
+interface Sent {
+  readonly at: string
+  readonly sequence: unknown
+}
+
+/** Returns the latest message of each conversation that the latest records name. Messages of the service have none. */
+async function lastSent(project: string, signal: AbortSignal): Promise<ReadonlyMap<unknown, Sent>> {
   const options = { kind: 'message.sent', order: 'newest_first', limit: limits.pageMax, signal } as const
   const { audit } = await owner.audit.list(project, options)
-  return new Map(audit.reverse().map(({ at, details }) => [details.conversation_id, at]))
+  return new Map(
+    audit.reverse().map(({ at, details }) => [details.conversation_id, { at, sequence: details.sequence }]),
+  )
 }
 
 function listed(
   about: readonly Conversation[],
-  times: ReadonlyMap<unknown, string>,
+  sent: ReadonlyMap<unknown, Sent>,
   first: ReadonlyMap<string, number>,
 ): readonly Listed[] {
+  const knownAt = ({ id }: Conversation) => sent.get(id)?.at ?? ''
   return about
-    .map((each) => ({
-      about: each,
-      lastAt: times.get(each.id),
-      fresh: each.last_sequence - (first.get(each.id) ?? 0),
-    }))
-    .sort((a, b) => (b.lastAt ?? '').localeCompare(a.lastAt ?? ''))
+    .toSorted((a, b) => knownAt(b).localeCompare(knownAt(a)))
+    .map((each) => {
+      const { at, sequence } = sent.get(each.id) ?? {}
+      return {
+        about: each,
+        lastAt: sequence === each.last_sequence ? at : undefined,
+        fresh: each.last_sequence - (first.get(each.id) ?? 0),
+      }
+    })
 }

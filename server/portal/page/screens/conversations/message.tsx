@@ -2,6 +2,7 @@
 import { type Message as Data, limits } from '../../../../../sdk/browser.ts'
 import { Body } from '../../text/body.tsx'
 import { Visible } from '../../text/visible.tsx'
+import { peopleSide, roleOfWriter } from '../../words/people.ts'
 import { exact } from '../../words/time.ts'
 import { Card } from './card.tsx'
 import { Delivery } from './delivery.tsx'
@@ -28,12 +29,12 @@ interface Props {
   readonly around: Around
 }
 
-const kinds = { agent: 'agent', owner: 'owner', system: 'the service' } as const
-
 export function Message({ message, around }: Props) {
   const { id, sequence, sender, recipient, type, created_at, body, encoding, task_id, transfer_id } = message
   const reader = around.nameOf(message.recipient_agent_id)
   const isToOwner = recipient.kind === 'owner'
+  const isMine = sender.kind === 'owner' && around.isMe(sender.name)
+  const kinds = { agent: 'agent', owner: roleOfWriter(isMine), system: 'the service' }
   return (
     <article
       id={`m${sequence}`}
@@ -51,11 +52,11 @@ export function Message({ message, around }: Props) {
               <Visible text={sender.name} />
             </strong>
           )}
-          {sender.kind === 'owner' && around.isMe(sender.name) && ' (you)'} {type}
+          {isMine && ' (you)'} {type}
           {sender.kind !== 'agent' && (
             <span class="meta">
               {' to '}
-              {isToOwner ? 'the owner' : <Visible text={reader ?? 'an agent'} />}
+              {isToOwner ? peopleSide() : <Visible text={reader ?? 'an agent'} />}
             </span>
           )}
         </span>
@@ -69,12 +70,12 @@ export function Message({ message, around }: Props) {
         text={body}
         from={sender.kind === 'system' ? 'the service' : sender.name}
         encoding={encoding}
-        reader={isToOwner ? 'the owner' : reader}
+        reader={isToOwner ? peopleSide() : reader}
       />
       {task_id !== null && <Card kind="task" project={around.project} id={task_id} />}
       {transfer_id !== null && <Card kind="transfer" project={around.project} id={transfer_id} />}
       <Expected message={message} around={around} />
-      <Delivery delivery={message.delivery} />
+      <Delivery delivery={message.delivery} recipient={recipient} />
       {isToOwner && (
         <p class="actions">
           {sender.kind === 'agent' && (

@@ -4,11 +4,18 @@
  */
 import type { Signal } from '@preact/signals'
 import { useRef, useState } from 'preact/hooks'
-import { BridgeError, isOutcomeUnknown, limits, type Message } from '../../../../../sdk/browser.ts'
+import {
+  BridgeError,
+  isOutcomeUnknown,
+  LocalError,
+  limits,
+  type Message,
+} from '../../../../../sdk/browser.ts'
 import { freshKey } from '../../clock.ts'
-import { owner } from '../../owner.ts'
+import { answers as answersOfNode, owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
+import { plural } from '../../words/plural.ts'
 import { type Draft, emptyDraft, types } from './drafts.ts'
 
 const delays: readonly (readonly [minutes: number, words: string])[] = [
@@ -33,6 +40,8 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
   const [delay, setDelay] = useState('')
   // True if the last try may have stored the message.
   const isUnsure = useRef(false)
+  // Number of answers at the last failure.
+  const failedAt = useRef(0)
   const bytes = new TextEncoder().encode(body).length
   const { isBusy, error, submit } = useSubmitting(async () => {
     try {
@@ -45,6 +54,7 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
       sent(message)
     } catch (failure) {
       isUnsure.current ||= isOutcomeUnknown(failure)
+      failedAt.current = answersOfNode.peek()
       // The earlier text is stored. The present one is another message.
       if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') {
         isUnsure.current = false
@@ -130,20 +140,30 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
           }}
         />
       </label>
-      <Refusal error={error} />
+      {isSilent(error) && answersOfNode.value > failedAt.current ? (
+        <p class="meta">The node answers again. Send your text again: it takes effect once.</p>
+      ) : (
+        <Refusal error={error} />
+      )}
       <p class="actions">
         <button type="submit" disabled={isBusy || bytes > limits.messageBodyBytes}>
           {isBusy ? 'Sending…' : 'Send'}
         </button>
         <span class={bytes > limits.messageBodyBytes ? 'fault' : 'meta'}>
-          Ctrl+Enter sends
+          {bytes > limits.messageBodyBytes ? tooLong(bytes - limits.messageBodyBytes) : 'Ctrl+Enter sends'}
           {bytes > limits.messageBodyBytes / 2 &&
+            bytes <= limits.messageBodyBytes &&
             ` · ${Math.ceil(bytes / 1024)} of ${limits.messageBodyBytes / 1024} KiB`}
         </span>
       </p>
     </form>
   )
 }
+
+const isSilent = (error: unknown): boolean => error instanceof LocalError && isOutcomeUnknown(error)
+
+const tooLong = (bytes: number): string =>
+  `${bytes < 1024 ? plural(bytes, 'byte') : `${(bytes / 1024).toFixed(1)} KiB`} too long. Send a file, or shorten it.`
 
 function inputOf({ body, type, recipient, answers, replyBy }: Draft, conversation: string | undefined) {
   return {

@@ -95,12 +95,21 @@ function Projects({ person: { id, name, project_ids }, projects, read }: Project
     const isWanted = box.checked
     // The box shows what the node says, so a refused or cancelled act changes nothing.
     box.checked = !isWanted
-    setBusy(true)
+    const put = async (isAssigned: boolean) => {
+      setBusy(true)
+      try {
+        await owner.administrators[isAssigned ? 'assign' : 'unassign'](id, project.id)
+        await read()
+      } finally {
+        setBusy(false)
+      }
+    }
     await act(async () => {
-      await owner.administrators[isWanted ? 'assign' : 'unassign'](id, project.id)
-      await read()
+      await put(isWanted)
+      note(`${name} ${isWanted ? 'manages' : 'no longer manages'} ${oneLine(project.name)}.`, () =>
+        put(!isWanted),
+      )
     })
-    setBusy(false)
   }
   return (
     <fieldset disabled={isBusy}>
@@ -108,6 +117,11 @@ function Projects({ person: { id, name, project_ids }, projects, read }: Project
         Projects of <Visible text={name} />
       </legend>
       {projects.length === 0 && <p class="meta">There is no project yet.</p>}
+      {projects.length > 0 && project_ids.length === 0 && (
+        <p>
+          {name} sees no project. Tick the projects that {name} may manage.
+        </p>
+      )}
       {projects.map((project) => (
         <label key={project.id} class="choice">
           <input

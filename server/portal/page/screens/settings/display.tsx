@@ -22,7 +22,7 @@ export function Display() {
         <Choice name="theme" legend="Theme" />
         <Choice name="times" legend="Times" />
         <Choice name="zone" legend="Time zone" />
-        <Choice name="shortcuts" legend="Keyboard shortcuts" />
+        <Choice name="shortcuts" legend="Keyboard shortcuts" hint="? opens their list." />
         <Choice
           name="watching"
           legend="Live data"
