@@ -41,7 +41,7 @@ import { countEnding } from './metrics/meters.ts'
 import { ownerRoutes } from './owners/owner-routes.ts'
 import { pairingOwnerRoutes } from './pairings/owner-routes.ts'
 import { peerRoutes } from './peers/routes.ts'
-import { portalRoutes } from './portal/routes.ts'
+import { portalRoutes, useNotFoundPage } from './portal/routes.ts'
 import { projectOwnerRoutes } from './projects/owner-routes.ts'
 import { recipientKeyOwnerRoutes, recipientKeyRoutes } from './recipient-keys/routes.ts'
 import { retryAfterMs } from './retry-after.ts'
@@ -115,6 +115,7 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
   useAnswerDeadline(app, () => context.monotonicMs())
   useUnsentBound(app)
   useFraming(app)
+  useNotFoundPage(app, context)
   useErrorHandler(app, settleIdentity)
   app.addHook('onRequest', (request, _reply, done) => {
     // The health endpoints still answer while the server stops, because supervisors poll them then.

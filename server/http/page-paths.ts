@@ -1,6 +1,6 @@
 /**
- * Paths that open the owner's page. Every other unknown path stays `not_found`: an address with a typing error
- * must not become a page.
+ * Paths that open the owner's page. Every other unknown path stays 404: as JSON, or for a browser that opens it, as
+ * the page that says so.
  *
  * The list is in the form of Fastify routes. Contract §11.
  */

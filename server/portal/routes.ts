@@ -8,6 +8,28 @@ import { sendPrebuilt } from '../http/prebuilt.ts'
 import { pageFiles } from './files.ts'
 import { assetHeaders, pageHeaders } from './headers.ts'
 
+/** Paths of programs, whose answers are JSON for every caller. */
+const ofPrograms = /^\/(api|assets|client|health)(\/|$)/
+
+/**
+ * Answers a browser that opens an unknown path with the page, which says so. The status is 404. Must run before the
+ * hook that answers unknown paths.
+ */
+export function useNotFoundPage(app: FastifyInstance, context: Context): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404 || !isNavigation(request)) return done()
+    refuseSecondOrigin(request.raw)
+    refuseGetBody(request.raw)
+    context.throttle.takePublic(request.clientAddress)
+    send(request, reply.code(404), 'index.html', {}).catch(done)
+  })
+}
+
+const isNavigation = ({ method, url, headers: { accept = '' } }: FastifyRequest): boolean =>
+  method === 'GET' &&
+  /(^|,)\s*text\/html\s*(,|;|$)/.test(accept) &&
+  !ofPrograms.test(url.split('?', 1)[0] ?? '')
+
 export function portalRoutes(app: FastifyInstance, context: Context): void {
   const get = (url: string, handler: RouteHandlerMethod) =>
     app.route({

@@ -113,6 +113,33 @@ test.each([
   expect(headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'")
 })
 
+const fromBrowser: [string, string][] = [['Accept', 'text/html,application/xhtml+xml,*/*;q=0.8']]
+
+test.each(['/nonsense', '/SETUP', '/index.html'])(
+  '%s is the page with status 404 in a browser',
+  async (path) => {
+    const { status, text, headers } = await get(path, fromBrowser)
+    expect([status, text]).toEqual([404, (await get('/')).text])
+    expect(headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    expect(headers['content-security-policy']).toContain("script-src 'self'")
+  },
+)
+
+test.each([
+  ['/nonsense', [['Accept', '*/*']], 'GET'],
+  ['/nonsense', [['Accept', 'application/json']], 'GET'],
+  ['/nonsense', fromBrowser, 'POST'],
+  ['/api/nonsense', fromBrowser, 'GET'],
+  ['/assets/app.00000000.js', fromBrowser, 'GET'],
+  ['/client/nonsense', fromBrowser, 'GET'],
+] as [string, [string, string][], string][])(
+  '%s for %j by %s is not found as JSON',
+  async (path, headers, method) => {
+    const { status, json } = await get(path, headers, method)
+    expect([status, (json as { error: string }).error]).toEqual([404, 'not_found'])
+  },
+)
+
 test.each(['app.00000000.js', 'index.html', '..%2findex.html', 'a'.repeat(2000)])(
   'the asset %s is not found, and no cache keeps that',
   async (name) => {
