@@ -119,6 +119,7 @@ inChromium('the page', () => {
     expect(await page.evaluate(`document.activeElement.closest('.rows li') !== null`)).toBe(true)
     await press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.getByRole('dialog').getByText('This list').waitFor()
     await press('Escape')
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     await page.evaluate(`localStorage.setItem('bridge-preferences', '{"shortcuts":"off"}')`)

@@ -71,6 +71,11 @@ inChromium('a conversation', () => {
     const own = await ada.conversationWith(ada.id)
     for (const text of ['one', 'two']) await ada.send(own, ada.id, text)
     await open(own)
+    await page.goto(`${bridge.url}/projects/${project.id}/conversations`)
+    const row = page.locator('[data-row]', { hasText: 'ada and the owner' })
+    await row.getByText('2 unacknowledged', { exact: true }).waitFor()
+    await page.getByTitle('2 unacknowledged messages to you').waitFor()
+    await open(own)
     const waiting = () =>
       owner.ok<{ messages: unknown[] }>({ target: `/api/admin/projects/${project.id}/inbox` })
     expect((await waiting()).messages).toHaveLength(2)
@@ -78,6 +83,26 @@ inChromium('a conversation', () => {
     await page.getByRole('button', { name: 'Acknowledge all shown (2)' }).click()
     await expect.poll(() => page.getByRole('button', { name: /^Acknowledge/ }).count()).toBe(0)
     expect((await waiting()).messages).toHaveLength(0)
+    await page.getByRole('link', { name: '‹ Conversations' }).click()
+    await row.waitFor()
+    await expect.poll(() => page.getByText('unacknowledged').count()).toBe(0)
+    expect(await page.getByTitle(/unacknowledged message/).count()).toBe(0)
+  })
+
+  test('opens and closes the menu of a narrow screen by the keyboard', async () => {
+    const { page } = visitor
+    await page.setViewportSize({ width: 360, height: 800 })
+    await page.locator('.where').getByText('demo').waitFor()
+    const menu = page.getByRole('button', { name: 'Menu' })
+    await menu.press('Enter')
+    await page.getByRole('link', { name: 'Audit', exact: true }).focus()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.locator('#sections').isVisible()).toBe(false)
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Menu')
+    await page.goto(`${bridge.url}/settings`)
+    await page.getByRole('link', { name: 'bridge', exact: true }).waitFor()
+    await page.getByText('? opens their list.').waitFor()
+    await page.setViewportSize({ width: 1440, height: 900 })
   })
 
   test('opens at its end, draws at most seven windows, and reads older messages when scrolled up', async () => {
@@ -243,6 +268,23 @@ inChromium('a conversation', () => {
     expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
     await page.getByLabel('Message').fill('')
     await page.getByText('Ctrl+Enter sends', { exact: true }).waitFor()
+  })
+
+  test('says that the node answers again after it lost a message, and sends it once', async () => {
+    const { page } = visitor
+    const { ada, ben, project } = bridge
+    await open(await ada.conversationWith(ben.id))
+    const target = `**/api/admin/projects/${project.id}/messages`
+    await page.route(target, (route) => route.abort())
+    await page.getByLabel('Message').fill('sent after a silence')
+    await send()
+    await page.getByText('The node answers again. Send your text again: it takes effect once.').waitFor()
+    expect(await page.getByText('The node does not answer.').count()).toBe(0)
+    await page.unroute(target)
+    visitor.faults.length = 0
+    await send()
+    await page.locator('.message').getByText('sent after a silence', { exact: true }).waitFor()
+    expect(await count('The node answers again.')).toBe(0)
   })
 
   test('keeps a message that the node refuses, and says why', async () => {

@@ -8,6 +8,8 @@ import { type LiveProject, liveProject } from '../live/project.ts'
 import { notifyOf } from '../notifications.ts'
 import { session, signOut } from '../owner.ts'
 import { Visible } from '../text/visible.tsx'
+import { readerSide } from '../words/people.ts'
+import { plural } from '../words/plural.ts'
 import { Announcements, announce } from './announce.tsx'
 import { attentionCount } from './heading.tsx'
 import { Shortcuts } from './shortcuts.tsx'
@@ -39,6 +41,9 @@ const ofNode = (): readonly Section[] => [
 ]
 
 const isMenuOpen = signal(false)
+
+/** Unacknowledged messages to the owner in the open project. */
+const toOwner = signal(0)
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path, route } = useLocation()
@@ -115,10 +120,21 @@ function Sections({ all, path }: { readonly all: readonly Section[]; readonly pa
         <li key={section[0]}>
           <a href={section[0]} aria-current={section === current ? 'page' : undefined}>
             {section[1]}
+            {section[0].endsWith('/conversations') && <ToOwner />}
           </a>
         </li>
       ))}
     </ul>
+  )
+}
+
+function ToOwner() {
+  const count = toOwner.value
+  if (count === 0) return null
+  return (
+    <span class="tag" title={`${plural(count, 'unacknowledged message')} to ${readerSide()}`}>
+      {count}
+    </span>
   )
 }
 
@@ -150,6 +166,13 @@ function Where({ id }: { readonly id: string }) {
 
 function useCount({ snapshot }: LiveProject): void {
   const count = snapshot.value?.attention.length ?? 0
+  const unread = snapshot.value?.counts.to_owner ?? 0
+  useEffect(() => {
+    toOwner.value = unread
+    return () => {
+      toOwner.value = 0
+    }
+  }, [unread])
   const before = useRef<number | undefined>(undefined)
   useEffect(() => {
     if (before.current !== undefined && count > before.current)

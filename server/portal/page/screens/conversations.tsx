@@ -92,11 +92,12 @@ function Group({ name, kind, project, all }: GroupProps) {
       <h2>{name}</h2>
       {rows.length === 0 && <p class="meta">None.</p>}
       <ul class="rows">
-        {rows.map(({ about, lastAt, fresh }) => (
+        {rows.map(({ about, lastAt, fresh, unread }) => (
           <li key={about.id} data-row>
             <a href={`/projects/${project}/conversations/${about.id}`}>
               <Participants of={about} />
             </a>
+            {unread > 0 && <span class="tag">{unread} unacknowledged</span>}
             {fresh > 0 && <span class="tag">{fresh} new</span>}
             <span class="meta">
               {plural(about.last_sequence, 'message')}

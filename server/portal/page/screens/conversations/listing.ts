@@ -9,6 +9,8 @@ export interface Listed {
   readonly about: Conversation
   /** Time of the latest message. Undefined if the recent records of the audit do not have that message. */
   readonly lastAt: string | undefined
+  /** Messages to the owner that are not acknowledged. The oldest 100 of the project are counted. */
+  readonly unread: number
   /** Messages since the list was opened. */
   readonly fresh: number
 }
@@ -27,21 +29,28 @@ export function useConversations(project: string, live: LiveProject): Listing {
     const first = new Map<string, number>()
     let isOpened = false
     const read = async () => {
-      const [about, sent] = await Promise.all([every(project, signal), lastSent(project, signal)])
+      const [about, sent, unread] = await Promise.all([
+        every(project, signal),
+        lastSent(project, signal),
+        unreadOf(project, signal),
+      ])
       for (const { id, last_sequence } of about)
         if (!first.has(id)) first.set(id, isOpened ? 0 : last_sequence)
       isOpened = true
-      setAll(listed(about, sent, first))
+      setAll(listed(about, sent, unread, first))
       setError(undefined)
     }
     let seen: string | undefined
+    let unread: number | undefined
     let tail: Promise<unknown> = Promise.resolve()
     const unfollow = effect(() => {
-      const { activity = [] } = live.snapshot.value ?? {}
+      const { activity = [], counts } = live.snapshot.value ?? {}
       const at = activity.findIndex(({ id }) => id === seen)
       const isNew = seen === undefined || at === -1 || activity.slice(at + 1).some(isMessage)
       seen = activity.at(-1)?.id ?? seen
-      if (!isNew && isOpened) return
+      const isSameUnread = unread === counts?.to_owner
+      unread = counts?.to_owner
+      if (!isNew && isSameUnread && isOpened) return
       tail = tail.then(read).catch((failure: unknown) => {
         if (!signal.aborted) setError(failure)
       })
@@ -63,6 +72,14 @@ async function every(project: string, signal: AbortSignal): Promise<Conversation
   return all
 }
 
+/** Returns the number of unacknowledged messages to the owner by conversation. */
+async function unreadOf(project: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+  const { messages } = await owner.inbox.ofProject(project, { limit: limits.pageMax, signal })
+  const counts = new Map<string, number>()
+  for (const { conversation_id: id } of messages) counts.set(id, (counts.get(id) ?? 0) + 1)
+  return counts
+}
+
 interface Sent {
   readonly at: string
   readonly sequence: unknown
@@ -80,6 +97,7 @@ async function lastSent(project: string, signal: AbortSignal): Promise<ReadonlyM
 function listed(
   about: readonly Conversation[],
   sent: ReadonlyMap<unknown, Sent>,
+  unread: ReadonlyMap<string, number>,
   first: ReadonlyMap<string, number>,
 ): readonly Listed[] {
   const knownAt = ({ id }: Conversation) => sent.get(id)?.at ?? ''
@@ -90,6 +108,7 @@ function listed(
       return {
         about: each,
         lastAt: sequence === each.last_sequence ? at : undefined,
+        unread: unread.get(each.id) ?? 0,
         fresh: each.last_sequence - (first.get(each.id) ?? 0),
       }
     })
