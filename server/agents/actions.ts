@@ -36,6 +36,7 @@ export function createAgent(
     const project = await getProject(tx.db, caller, projectId)
     const { environment_id = null } = input
     await requireEnvironment(tx.db, project.id, environment_id)
+    requireAgentName(input.name)
     if (await store.isNameTaken(tx.db, project.id, input.name)) throw new ApiError('name_taken')
     const id = await store.insertAgent(tx, {
       project_id: project.id,
@@ -53,6 +54,19 @@ export function createAgent(
       details: { name: input.name },
     })
     return { agent: view(context, await store.getAgent(tx.db, project.id, id)) }
+  })
+}
+
+/**
+ * Refuses the word that addresses the person: a message to `owner` never reaches an agent of that name.
+ * @throws invalid_request
+ */
+function requireAgentName(name: string): void {
+  if (name.toLowerCase() !== 'owner') return
+  const problem = 'must not be "owner", which is the word for the owner'
+  throw new ApiError('invalid_request', {
+    message: `body/name ${problem}.`,
+    details: { faults: [{ path: 'body/name', problem }] },
   })
 }
 
@@ -134,6 +148,7 @@ export function renameAgent(
     const project = await getProject(tx.db, caller, ids.id)
     const agent = await store.getAgent(tx.db, project.id, ids.agent_id)
     if (agent.name === name) return { id: agent.id, name }
+    requireAgentName(name)
     if (await store.isNameTaken(tx.db, project.id, name)) throw new ApiError('name_taken')
     await store.updateName(tx, agent.id, name)
     await recordAudit(tx, {

@@ -129,6 +129,24 @@ describe('a new name', () => {
     ])
   })
 
+  test.each(['owner', 'Owner', 'OWNER'])('%j is refused for an agent', async (name) => {
+    const fault = { path: 'body/name', problem: 'must not be "owner", which is the word for the owner' }
+    for (const target of [agents, `${agents}/${bridge.ada.id}/name`]) {
+      const { status, json } = await bridge.owner.call({ target, body: { name } })
+      expect([status, faultsOf(json)]).toEqual([422, [fault]])
+    }
+    expect(await bridge.owner.ok({ target: `${agents}/${bridge.ada.id}` })).toMatchObject({ name: 'ada' })
+  })
+
+  test('that contains the word owner is stored, and an agent named owner keeps its name', async () => {
+    const { id } = await bridge.owner.createAgent(bridge.project.id, 'owner 2')
+    tamper(bridge.data, (database) => {
+      database.prepare("UPDATE agents SET name = 'owner' WHERE id = ?").run(id)
+    })
+    const kept = await bridge.owner.call({ target: `${agents}/${id}/name`, body: { name: 'owner' } })
+    expect([kept.status, kept.json]).toEqual([200, { id, name: 'owner' }])
+  })
+
   test.each(good)('in %s is stored unchanged', async (_what, name) => {
     const { id } = await bridge.owner.createAgent(bridge.project.id, name)
     expect(await bridge.owner.ok({ target: `${agents}/${id}` })).toMatchObject({ name })
