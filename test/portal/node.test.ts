@@ -71,7 +71,7 @@ inChromium('the node', () => {
     await page.getByText('Open: the node takes new data.').waitFor()
     await page.getByText('The disk has room').waitFor()
     await page.getByText('Other machines can report here.').waitFor()
-    await page.getByText('bridge server doctor', { exact: true }).waitFor()
+    await page.getByText('agent-bridge server doctor --data …', { exact: true }).waitFor()
     await report(20)
     bridge.clock.advance(61)
     await report(80)

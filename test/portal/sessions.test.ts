@@ -79,7 +79,7 @@ inChromium('a session in the browser', () => {
   test('does not begin with a set-up link that was used', async () => {
     const fresh = await chromium.visitor(bridge.url)
     await fresh.page.goto(`${bridge.url}/setup`)
-    await fresh.page.getByText('bridge server setup-link').waitFor()
+    await fresh.page.getByText('agent-bridge server setup-link --data …').waitFor()
     await fresh.page.goto(`${bridge.url}/sign-in#${'a'.repeat(43)}`)
     await fresh.page.getByText('The link was used or is too old.').waitFor()
     expect(fresh.page.url()).toBe(`${bridge.url}/sign-in`)

@@ -11,7 +11,7 @@ import { Refusal } from '../parts/refusal.tsx'
 import { useSubmitting } from '../parts/submitting.ts'
 import { faultsOf } from '../words/refusals.ts'
 
-const command = 'bridge server setup-link'
+const command = 'agent-bridge server setup-link --data …'
 
 export function SetUp() {
   const { route } = useLocation()
@@ -43,7 +43,10 @@ export function SetUp() {
         <Password isNew value={password} change={setPassword} fault={faults.password} />
         {isUsed ? (
           <div class="refusal" role="alert">
-            <p>The link was used, or it is older than 30 minutes. Make a new one on the host of the node:</p>
+            <p>
+              The link was used, or it is older than 30 minutes. Make a new one on the host of the node, with
+              the data folder that it was started with:
+            </p>
             <p>
               <code>{command}</code>
             </p>
@@ -64,8 +67,8 @@ function NoLink() {
     <main class="narrow">
       <Heading title="Set up">The set-up needs its link</Heading>
       <p>
-        Open the whole link that <code>bridge server init</code> printed. This command on the host of the node
-        makes a new one:
+        Open the whole link that <code>agent-bridge server init</code> printed. On the host of the node, with
+        the data folder that it was started with, this command makes a new one:
       </p>
       <p>
         <code>{command}</code>

@@ -44,8 +44,8 @@ export function SignIn() {
       <Heading title="Sign in">Sign in</Heading>
       {isFailed(linkError) ? (
         <p class="refusal" role="alert">
-          The link was used or is too old. On the host of the node, <code>bridge server owner-link</code>{' '}
-          makes a new one.
+          The link was used or is too old. On the host of the node, with the data folder that it was started
+          with, <code>agent-bridge server owner-link --data …</code> makes a new one.
         </p>
       ) : (
         <Refusal error={linkError} />
@@ -65,8 +65,8 @@ export function SignIn() {
         </button>
       </form>
       <p class="meta">
-        Password lost? On the host of the node, <code>bridge server owner-link</code> prints a link that signs
-        the owner in.
+        Password lost? On the host of the node, with the data folder that it was started with,{' '}
+        <code>agent-bridge server owner-link --data …</code> prints a link that signs the owner in.
       </p>
     </main>
   )

@@ -33,8 +33,8 @@ export function Hosts({ list: { hosts, observed_at }, ageMs }: Props) {
       </ul>
       {hosts.length < 2 && (
         <p class="meta">
-          Other machines can report here. On the host of the node, <code>bridge server telemetry-token</code>{' '}
-          prints the token for them.
+          Other machines can report here. On the host of the node, with the data folder that the node was
+          started with, <code>agent-bridge server telemetry-token --data …</code> prints the token for them.
         </p>
       )}
     </section>
