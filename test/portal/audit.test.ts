@@ -52,6 +52,18 @@ inChromium('the audit', () => {
     expect(await page.getByRole('button', { name: 'Show older records' }).count()).toBe(0)
   })
 
+  test('shows each time in one line, and both ends of a span side by side', async () => {
+    const { page } = visitor
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const heights = await page
+      .locator('.records time')
+      .evaluateAll((all) => all.map((each) => [each.clientHeight < 30, each.scrollWidth > each.clientWidth]))
+    expect(new Set(heights.map(String))).toEqual(new Set(['true,false']))
+    const topOf = async (label: string) => (await page.getByLabel(label).boundingBox())?.y
+    expect(await topOf('Until')).toBe(await topOf('Since'))
+    expect(await topOf('Kind')).toBe(await topOf('Subject'))
+  })
+
   test('keeps its filters in the address, after a reload and after every act', async () => {
     const { page } = visitor
     await choose('Kind', 'message.sent')

@@ -76,6 +76,31 @@ inChromium('an administrator', () => {
     await owner.close()
   })
 
+  test('sees a note at the right, which goes to the next screen only while it can be undone', async () => {
+    const { page } = mira
+    const toast = page.locator('.toast')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await open(`/projects/${bridge.project.id}`)
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await toast.getByRole('button', { name: 'Undo' }).waitFor()
+    const wide = await toast.boundingBox()
+    expect((wide?.x ?? 0) + (wide?.width ?? 0)).toBeGreaterThan(1240)
+    await page.locator('#sections').getByRole('link', { name: 'Tasks' }).click()
+    await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
+    await page.setViewportSize({ width: 360, height: 640 })
+    expect((await toast.boundingBox())?.width).toBe(344)
+    await toast.getByRole('button', { name: 'Undo' }).click()
+    await toast.waitFor({ state: 'hidden' })
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.getByRole('button', { name: 'New task' }).click()
+    await page.getByLabel('Title').fill('Read the notes')
+    await page.getByLabel('Instructions').fill('All of them.')
+    await page.getByRole('button', { name: 'Create the task' }).click()
+    await toast.getByText('The task is created.').waitFor()
+    await page.locator('#sections').getByRole('link', { name: 'Transfers' }).click()
+    await toast.waitFor({ state: 'hidden', timeout: 3000 })
+  })
+
   test('or anybody else with a wrong password waits, and the page says how long', async () => {
     const { page, faults, close } = await chromium.visitor(bridge.url)
     await page.goto(`${bridge.url}/sign-in`)
