@@ -11,6 +11,7 @@ import { BridgeError } from '../../../../sdk/browser.ts'
 import { freshKey } from '../clock.ts'
 import { nodeNow } from '../node-clock.ts'
 import { owner, session, withoutAsking } from '../owner.ts'
+import { isAtFields } from '../words/refusals.ts'
 import { Field } from './field.tsx'
 import { Password } from './password.tsx'
 import { Refusal } from './refusal.tsx'
@@ -69,6 +70,8 @@ interface ActProps {
   readonly isFresh?: boolean
   /** Name that has to be typed exactly. */
   readonly name?: string
+  /** Fields among the children that show their own faults. The dialog does not repeat those. */
+  readonly fields?: readonly string[]
   /** One sentence of consequence, and the fields of the act. A function gets the refusal of the last try. */
   readonly children?: ComponentChildren | ((error: unknown) => ComponentChildren)
   /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
@@ -77,7 +80,18 @@ interface ActProps {
 
 /** The dialog of an act. It closes after the act; a refusal is shown inside. */
 export function ActDialog(props: ActProps & { readonly close: () => void }) {
-  const { title, verb, busy, dismiss = 'Cancel', isFresh = false, name, children, act, close } = props
+  const {
+    title,
+    verb,
+    busy,
+    dismiss = 'Cancel',
+    isFresh = false,
+    name,
+    fields = [],
+    children,
+    act,
+    close,
+  } = props
   const [isAsked, ask] = useState(isFresh && isConfirmationOld())
   const [password, setPassword] = useState('')
   const [typed, setTyped] = useState('')
@@ -93,8 +107,6 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
     close()
   })
   const isWrong = error instanceof BridgeError && error.code === 'sign_in_failed'
-  const isAtField =
-    error instanceof BridgeError && error.code === 'name_taken' && typeof children === 'function'
   const end = () => {
     if (!isBusy) close()
   }
@@ -116,7 +128,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
             />
           </>
         )}
-        {!isWrong && !isAtField && <Refusal error={error} />}
+        {!isWrong && !isAtFields(error, fields) && <Refusal error={error} />}
         <p class="actions">
           <button type="button" class="quiet" onClick={end}>
             {dismiss}

@@ -45,11 +45,35 @@ export function refusedBecause(error: unknown): Refused {
   return { words: 'This page failed. Reload it.' }
 }
 
+/** Returns the problem in words for people. A pattern of the contract is never shown. */
+function sentenceOf(field: string, problem: string): string {
+  const [, bound = '', count = ''] = /^must NOT have (fewer|more) than (\d+) char/.exec(problem) ?? []
+  if (bound === 'more') return `At most ${count} characters.`
+  if (bound === 'fewer' && count !== '1') return `At least ${count} characters.`
+  if (bound === 'fewer') return field === 'title' ? 'Type a title.' : 'Type a name.'
+  return problem.startsWith('must match pattern')
+    ? 'It has a form or a character that is not allowed.'
+    : problem
+}
+
+/** Returns whether the whole refusal stands at these fields, so that nothing else has to repeat it. */
+export function isAtFields(error: unknown, fields: readonly string[]): boolean {
+  const faults = Object.keys(faultsOf(error))
+  return faults.length > 0 && faults.every((each) => fields.includes(each))
+}
+
 /** Returns the problem of each field that the node refused, by the name of the field. */
 export function faultsOf(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof BridgeError && error.code === 'name_taken')
     return { name: refusedBecause(error).words }
   if (!(error instanceof BridgeError) || !Array.isArray(error.details.faults)) return {}
   const faults = error.details.faults as readonly { path: string; problem: string }[]
-  return Object.fromEntries(faults.map(({ path, problem }) => [path.replace(/^body\//, ''), problem]))
+  const found: Record<string, string> = {}
+  for (const { path, problem } of faults) {
+    const field = path.replace(/^body\//, '')
+    const isEmpty = /^must NOT have fewer than 1 char/.test(problem)
+    // An empty text breaks the pattern too, and the first sentence says more.
+    if (found[field] === undefined || isEmpty) found[field] = sentenceOf(field, problem)
+  }
+  return found
 }

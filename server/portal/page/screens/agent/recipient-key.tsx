@@ -51,6 +51,7 @@ export function RecipientKey({ project, agent, refresh }: Props) {
           verb={key === null ? 'Set the key' : 'Replace the key'}
           busy="Saving…"
           isFresh
+          fields={['recipient']}
           act={act}
         >
           {(error) => (

@@ -63,7 +63,14 @@ function Form({ project, agents, created, close }: Props & { readonly close: () 
     created()
   }
   return (
-    <ActDialog title="New task" verb="Create the task" busy="Creating…" act={act} close={close}>
+    <ActDialog
+      title="New task"
+      verb="Create the task"
+      busy="Creating…"
+      fields={['title', 'instructions', 'due_at']}
+      act={act}
+      close={close}
+    >
       {(error) => {
         const faults = faultsOf(error)
         return (
