@@ -1,4 +1,4 @@
-/** Brings the section that the address names into view, and keeps it there while the sections above it are read. */
+/** Brings the section that the address names into view, focuses its heading, and keeps it there while the sections above it are read. */
 import { useEffect } from 'preact/hooks'
 
 const settlingMs = 3000
@@ -8,6 +8,9 @@ export function useAnchor(): void {
   useEffect(() => {
     const section = document.getElementById(location.hash.slice(1))
     if (section === null) return
+    const heading = section.querySelector('h2')
+    if (heading !== null) heading.tabIndex = -1
+    heading?.focus({ preventScroll: true })
     const settling = new ResizeObserver(() => section.scrollIntoView({ behavior: 'instant' }))
     const end = () => {
       settling.disconnect()

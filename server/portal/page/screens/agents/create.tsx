@@ -1,13 +1,16 @@
 /** Dialog that creates an agent. Its page then offers the prompt that enrols it. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type Environment, limits } from '../../../../../sdk/browser.ts'
+import { type Environment, limits, oneLine } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActDialog } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
+import { note } from '../../parts/toast.tsx'
 import { faultsOf } from '../../words/refusals.ts'
 import { draftOf, EnvironmentChoice, environmentOf } from './environment-choice.tsx'
+
+const fields = ['name', 'role_name', 'description', 'prompt_template']
 
 interface Props {
   readonly project: string
@@ -36,10 +39,18 @@ export function CreateAgent({ project, environments, close }: Props) {
       prompt_template: prompt,
       ...(id !== null && { environment_id: id }),
     })
+    note(`${oneLine(agent.name)} was created. Give it its prompt.`)
     route(`/projects/${project}/agents/${agent.id}#enrolment`)
   }
   return (
-    <ActDialog title="New agent" verb="Create the agent" busy="Creating…" act={act} close={close}>
+    <ActDialog
+      title="New agent"
+      verb="Create the agent"
+      busy="Creating…"
+      fields={fields}
+      act={act}
+      close={close}
+    >
       {(error) => {
         const faults = faultsOf(error)
         return (
