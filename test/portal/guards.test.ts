@@ -84,6 +84,9 @@ inChromium('the page', () => {
     )
     await page.goto(`${bridge.url}/sign-in#${token}`)
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    // The owner has a password, so the link leads to the projects.
+    await page.getByRole('heading', { level: 1, name: 'Projects' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(1)
     const later = requests.filter(({ url }) => url.includes('/api/'))
     expect(later.length).toBeGreaterThan(1)
     expect(later.filter(({ at, url }) => `${at} ${url}`.includes(token))).toEqual([])

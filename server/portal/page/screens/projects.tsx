@@ -9,7 +9,7 @@ import { plural } from '../words/plural.ts'
 import { FirstRun } from './first-run.tsx'
 
 export function Projects() {
-  const { project: into } = useLocation().query
+  const { project: into, by } = useLocation().query
   const [projects, setProjects] = useState<readonly Project[]>()
   const [isNew, setNew] = useState(false)
   const [error, setError] = useState<unknown>(undefined)
@@ -32,6 +32,12 @@ export function Projects() {
           </button>
         )}
       </div>
+      {by === 'link' && (
+        <p class="meta">
+          You signed in with a link, which works once. Password lost?{' '}
+          <a href="/settings?by=link">Set a password</a>
+        </p>
+      )}
       {projects.length === 0 && <p>No project is assigned to you yet.</p>}
       <ul class="cards">
         {projects.map((project) => (

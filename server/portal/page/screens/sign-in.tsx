@@ -26,8 +26,9 @@ export function SignIn() {
       .start({ link_token: token })
       .then((signedIn) => {
         session.value = signedIn
-        // A link works once, so the person needs a password for the next time.
-        if (path === '/sign-in') route('/settings?by=link', true)
+        if (path !== '/sign-in') return
+        // A link works once. A new administrator has no password for the next time; the owner has one.
+        route(signedIn.user.role === 'owner' ? '/?by=link' : '/settings?by=link', true)
       })
       .catch(setLinkError)
       .finally(() => setOpening(false))
