@@ -37,13 +37,42 @@ inChromium('the first run', () => {
 
     await heading('Make your first project')
     await picture('project')
+    const project = page.getByLabel('Name of the project')
+    await project.fill('   ')
+    await press('Enter')
+    await page.getByText('Type a name.').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await project.fill('demo')
     await press('Enter')
     await heading('Name two agents')
     await picture('agents')
+    const second = page.getByLabel('Second agent')
+    await second.fill(' ada')
+    await press('Enter')
+    await page.getByText('Two agents need two names.').waitFor()
+    expect([await second.getAttribute('aria-invalid'), await page.getByRole('alert').count()]).toEqual([
+      'true',
+      0,
+    ])
+    await second.fill('ben\u202e')
+    await press('Enter')
+    await page.getByText('must not contain').waitFor()
+    expect(await second.getAttribute('aria-invalid')).toBe('true')
+    expect(await page.getByLabel('First agent').getAttribute('aria-invalid')).toBe('false')
+    await second.fill('ben')
     await press('Enter')
     await heading('Give each agent its prompt')
     await picture('prompts')
     expect(await page.getByRole('textbox').count()).toBe(2)
+    const hidden = () =>
+      page.evaluate<number>(
+        `(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(document.querySelector('.secret'))`,
+      )
+    expect(await hidden()).toBeGreaterThan(0)
+    await page.getByRole('button', { name: 'Show all' }).first().click()
+    await expect.poll(hidden).toBe(0)
+    await page.getByRole('button', { name: 'Show less' }).click()
+    await expect.poll(hidden).toBeGreaterThan(0)
     expect(visitor.faults).toEqual([])
   })
 
@@ -75,6 +104,7 @@ inChromium('the first run', () => {
     const [first, second] = [await prompts.nth(0).inputValue(), await prompts.nth(1).inputValue()]
     ada = await enroll(server.url, codeOf(first), () => new Date())
     await page.getByText(/Enrolled, /).waitFor()
+    await page.getByText('Waiting for ada to start its session').waitFor()
     await ada.startSession()
     await page.getByText(/Session started, /).waitFor()
     // The time in a line has changed by then, and nobody has heard it.
@@ -85,6 +115,9 @@ inChromium('the first run', () => {
     await ben.startSession()
     const waits = [ada, ben].map((agent) => agent.call({ target: '/api/v1/inbox?wait_seconds=8' }))
     await page.getByRole('button', { name: 'Say hello as the owner' }).waitFor()
+    await heading('Let your agents talk')
+    await page.getByText('ada: Listening now').waitFor()
+    expect(await page.getByText('The code is used.').count()).toBe(0)
     await picture('listening')
     await page.getByText('Open the project').click()
     await heading('demo')
@@ -106,6 +139,10 @@ inChromium('the first run', () => {
     await page.getByText('Open the project').click()
     await heading('demo')
     await page.getByRole('rowheader', { name: 'cleo' }).waitFor()
+    await page.getByText('cleo has never been here.').waitFor()
+    expect(await page.getByText('has never been here').count()).toBe(1)
+    const way = page.getByRole('link', { name: 'Give it its prompt' })
+    expect(await way.getAttribute('href')).toMatch(/\/agents\/[0-9a-f-]{36}#enrolment$/)
   })
 
   test('shows a question at once, and answers it in place', async () => {
@@ -123,5 +160,21 @@ inChromium('the first run', () => {
     await page.getByLabel('Your answer').fill('No.')
     await page.getByRole('button', { name: 'Answer' }).click()
     await page.getByText('Nothing needs you.').waitFor()
+  })
+
+  test('is offered once: a used link says that the node has its owner, and where to sign in', async () => {
+    const { page } = visitor
+    await page.goto(server.setupLink)
+    await heading('This node has its owner already')
+    await page.getByRole('link', { name: 'Open your projects' }).waitFor()
+    const stranger = await chromium.visitor(server.url)
+    await stranger.page.goto(server.setupLink)
+    await stranger.page.getByLabel('Your name').fill('eve')
+    await stranger.page.getByLabel('Password', { exact: true }).fill(ownerPassword)
+    await stranger.page.getByRole('button', { name: 'Set up' }).click()
+    await stranger.page.getByRole('heading', { name: 'This node has its owner already' }).waitFor()
+    await stranger.page.getByRole('link', { name: 'Sign in' }).click()
+    await stranger.page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await stranger.close()
   })
 })

@@ -1,4 +1,7 @@
-/** Brings the section that the address names into view, focuses its heading, and keeps it there while the sections above it are read. */
+/**
+ * Brings the section that the address names into view, and focuses its heading. The section stays in view while
+ * the sections above it are read.
+ */
 import { useEffect } from 'preact/hooks'
 
 const settlingMs = 3000

@@ -54,6 +54,12 @@ export function EnrolmentSteps({ name, expiresAt, seen, records, nowMs, isStale 
           {words.listening === 'yes' ? connectionLabels.listening_now : words.summary}
         </li>
       )}
+      {claimed !== undefined && !isStale && !seen?.connection.listening_now && (
+        <li>
+          <Mark name="away" /> Waiting for <Visible text={name} />{' '}
+          {started === undefined ? 'to start its session' : 'to listen'}
+        </li>
+      )}
     </ul>
   )
 }

@@ -5,7 +5,7 @@
  * is closed, when the secret is used, and when the page goes away.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Copy } from './copy.tsx'
 
 interface Props {
@@ -36,6 +36,14 @@ export function OnceOnly({ label, copyLabel, secret, note, isUsed = false, hasCl
     addEventListener('pagehide', drop)
     return () => removeEventListener('pagehide', drop)
   }, [drop])
+  const [allRows, setAllRows] = useState(shortRows)
+  // The browser wraps long lines, so the text has more rows than lines.
+  useLayoutEffect(() => {
+    if (!isLong || text.current === null) return
+    const { lineHeight, paddingBlock } = getComputedStyle(text.current)
+    const padding = paddingBlock.split(' ').reduce((sum, each) => sum + Number.parseFloat(each), 0)
+    setAllRows(Math.ceil((text.current.scrollHeight - padding) / Number.parseFloat(lineHeight)))
+  }, [isLong])
   const lines = secret.split('\n').length
   return (
     <div class="once">
@@ -45,10 +53,10 @@ export function OnceOnly({ label, copyLabel, secret, note, isUsed = false, hasCl
       <textarea
         ref={text}
         id={id}
-        class="secret"
+        class={isLong ? 'secret whole' : 'secret'}
         readOnly
         autocomplete="off"
-        rows={Math.min(lines, isLong ? 40 : shortRows)}
+        rows={isLong ? allRows : Math.min(lines, shortRows)}
         value={secret}
         onCopy={() => setCopied(true)}
       />

@@ -60,13 +60,24 @@ interface NewProjectProps {
 
 function NewProject({ isFirst, done }: NewProjectProps) {
   const [name, setName] = useState(isFirst ? 'demo' : '')
-  const { isBusy, error, submit } = useSubmitting(async () => done(await owner.projects.create({ name })))
+  const { isBusy, error, submit } = useSubmitting(async () =>
+    done(await owner.projects.create({ name: name.trim() })),
+  )
+  const fault = faultsOf(error).name
   return (
     <form onSubmit={submit}>
       <Heading title="New project">{isFirst ? 'Make your first project' : 'New project'}</Heading>
       <p>Agents of one project can talk with each other, and with no others.</p>
-      <Field label="Name of the project" required maxLength={80} value={name} change={setName} hasFocus />
-      <Refusal error={error} />
+      <Field
+        label="Name of the project"
+        required
+        maxLength={80}
+        value={name}
+        change={setName}
+        fault={fault}
+        hasFocus
+      />
+      {fault === undefined && <Refusal error={error} />}
       <button type="submit" disabled={isBusy}>
         Make the project
       </button>
@@ -85,9 +96,18 @@ function NewAgents({ project, isMore, done }: NewAgentsProps) {
   const [second, setSecond] = useState(isMore ? '' : 'ben')
   // Agents that an earlier try created. A second try must not create them again.
   const [made] = useState(() => new Map<string, Agent>())
+  // Field of the agent that is created now, or that the node refused.
+  const [at, setAt] = useState(0)
+  const [isTwice, setTwice] = useState(false)
   const { isBusy, error, submit } = useSubmitting(async () => {
+    const names = [first.trim(), second.trim()]
+    const isSame = names[0] !== '' && names[0] === names[1]
+    setTwice(isSame)
+    if (isSame) return
     const all: Enrolled[] = []
-    for (const name of [first.trim(), second.trim()].filter((each) => each !== '')) {
+    for (const [index, name] of names.entries()) {
+      if (index > 0 && name === '') continue
+      setAt(index)
       const agent = made.get(name) ?? (await owner.agents.create(project.id, { name })).agent
       made.set(name, agent)
       all.push({ agent, issued: await owner.enrollments.create(project.id, agent.id) })
@@ -113,11 +133,18 @@ function NewAgents({ project, isMore, done }: NewAgentsProps) {
         maxLength={80}
         value={first}
         change={setFirst}
-        fault={fault}
+        fault={at === 0 ? fault : undefined}
         hasFocus
       />
-      <Field label="Second agent" maxLength={80} value={second} change={setSecond} hint="May stay empty" />
-      <Refusal error={error} />
+      <Field
+        label="Second agent"
+        maxLength={80}
+        value={second}
+        change={setSecond}
+        hint="May stay empty"
+        fault={isTwice ? 'Two agents need two names.' : at === 1 ? fault : undefined}
+      />
+      {fault === undefined && <Refusal error={error} />}
       <button type="submit" disabled={isBusy}>
         {isBusy ? 'Making prompts…' : 'Make their prompts'}
       </button>

@@ -16,15 +16,19 @@ const command = 'agent-bridge server setup-link --data …'
 export function SetUp() {
   const { route } = useLocation()
   const [token] = useState(() => (hasToken() ? takeToken() : undefined))
+  const [isSetUp] = useState(session.peek() !== undefined)
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
   const { isBusy, error, submit } = useSubmitting(async () => {
     session.value = await owner.setUp({ token: token ?? '', name: name.trim(), password })
     route('/', true)
   })
+  // A person who is signed in shows that the node has its owner.
+  if (isSetUp) return <Done way={['/', 'Open your projects']} />
   if (token === undefined) return <NoLink />
   const faults = faultsOf(error)
-  const isUsed = error instanceof BridgeError && error.code === 'sign_in_failed'
+  const code = error instanceof BridgeError ? error.code : undefined
+  if (code === 'setup_done') return <Done way={['/sign-in', 'Sign in']} />
   return (
     <main class="narrow first">
       <Heading title="Set up">Set up your node</Heading>
@@ -41,7 +45,7 @@ export function SetUp() {
           hasFocus
         />
         <Password isNew value={password} change={setPassword} fault={faults.password} />
-        {isUsed ? (
+        {code === 'sign_in_failed' ? (
           <div class="refusal" role="alert">
             <p>
               The link was used, or it is older than 30 minutes. Make a new one on the host of the node, with
@@ -49,6 +53,9 @@ export function SetUp() {
             </p>
             <p>
               <code>{command}</code>
+            </p>
+            <p>
+              <a href="/sign-in">Sign in instead</a>
             </p>
           </div>
         ) : (
@@ -58,6 +65,18 @@ export function SetUp() {
           {isBusy ? 'Setting up…' : 'Set up'}
         </button>
       </form>
+    </main>
+  )
+}
+
+function Done({ way: [address, words] }: { readonly way: readonly [address: string, words: string] }) {
+  return (
+    <main class="narrow">
+      <Heading title="Set up">This node has its owner already</Heading>
+      <p>A set-up link works once, on a new node. Nothing was changed.</p>
+      <p>
+        <a href={address}>{words}</a>
+      </p>
     </main>
   )
 }

@@ -5,11 +5,14 @@
  */
 import type { ComponentProps, ComponentType } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Project } from '../../../../../sdk/browser.ts'
-import { liveProject } from '../../live/project.ts'
+import type { Project, SnapshotAgent } from '../../../../../sdk/browser.ts'
+import { type LiveProject, liveProject } from '../../live/project.ts'
 import { concerns } from '../../parts/enrolment-steps.tsx'
 import { Heading } from '../../parts/heading.tsx'
+import { Mark } from '../../parts/marks.tsx'
 import { Silence } from '../../parts/silence.tsx'
+import { Visible } from '../../text/visible.tsx'
+import { presence } from '../../words/connection.ts'
 import type { Enrolled } from './enrolled.ts'
 import type { Hello as HelloType } from './hello.tsx'
 import { Help } from './help.tsx'
@@ -57,6 +60,8 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
   useEffect(() => {
     if (!isListening || live.isStale.value) return
     setListened(true)
+    // The cards fold, so none of them drops its prompt any longer.
+    for (const { agent } of enrolled) drop(agent.id)
     reached()
     // Reading a conversation is not part of the first load. Without its file, the project still opens.
     import('./hello.tsx').then(
@@ -67,28 +72,44 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
   return (
     <>
       <Heading title="Prompts">
-        {enrolled.length === 1 ? 'Give the agent its prompt' : 'Give each agent its prompt'}
+        {hasListened
+          ? enrolled.length === 1
+            ? 'Talk with your agent'
+            : 'Let your agents talk'
+          : enrolled.length === 1
+            ? 'Give the agent its prompt'
+            : 'Give each agent its prompt'}
       </Heading>
-      <p>
-        Paste each prompt into Claude Code, Codex or another coding agent, each in its own terminal. The agent
-        installs the client, proves itself with the code, and listens. A code works once, and is shown only
-        here.
-      </p>
+      {hasListened ? (
+        <ul class="progress">
+          {enrolled.map(({ agent: { id, name } }) => (
+            <Here key={id} name={name} seen={agents.find((each) => each.id === id)} live={live} />
+          ))}
+        </ul>
+      ) : (
+        <p>
+          Paste each prompt into Claude Code, Codex or another coding agent, each in its own terminal. The
+          agent installs the client, proves itself with the code, and listens. A code works once, and is shown
+          only here.
+        </p>
+      )}
       <Silence live={live} />
-      <div class="prompts">
-        {enrolled.map((each) => (
-          <Prompt
-            key={each.agent.id}
-            enrolled={each}
-            seen={agents.find(({ id }) => id === each.agent.id)}
-            records={activity.filter((record) => concerns(record, each.agent.id))}
-            nowMs={nowMs}
-            isStale={live.isStale.value}
-            drop={() => drop(each.agent.id)}
-          />
-        ))}
-      </div>
-      <Help quiet={quiet} />
+      {!hasListened && (
+        <div class="prompts">
+          {enrolled.map((each) => (
+            <Prompt
+              key={each.agent.id}
+              enrolled={each}
+              seen={agents.find(({ id }) => id === each.agent.id)}
+              records={activity.filter((record) => concerns(record, each.agent.id))}
+              nowMs={nowMs}
+              isStale={live.isStale.value}
+              drop={() => drop(each.agent.id)}
+            />
+          ))}
+        </div>
+      )}
+      {!(hasListened && quiet.length === 0) && <Help quiet={quiet} />}
       {Hello !== undefined && hasListened && (
         <Hello
           project={project.id}
@@ -103,5 +124,22 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
         </a>
       </p>
     </>
+  )
+}
+
+interface HereProps {
+  readonly name: string
+  readonly seen: SnapshotAgent | undefined
+  readonly live: LiveProject
+}
+
+/** The card of an agent that has used its prompt, as one line. */
+function Here({ name, seen, live }: HereProps) {
+  if (seen === undefined) return null
+  const { mark, summary } = presence(seen.connection, live.nodeNow.value, live.isStale.value)
+  return (
+    <li>
+      <Mark name={mark} /> <Visible text={name} />: {summary}
+    </li>
   )
 }

@@ -47,6 +47,7 @@ export function Agents({ project, live }: Props) {
           ))}
         </tbody>
       </table>
+      <NeverHere project={project} agents={enabled} />
       {disabled.length > 0 && (
         <details>
           <summary>
@@ -64,6 +65,33 @@ export function Agents({ project, live }: Props) {
         </details>
       )}
     </section>
+  )
+}
+
+const shownNever = 5
+
+/** Agents that never contacted the node, each with the way to its prompt. */
+function NeverHere({
+  project,
+  agents,
+}: {
+  readonly project: string
+  readonly agents: readonly SnapshotAgent[]
+}) {
+  const never = agents.filter(({ connection }) => connection.last_contact_at === null)
+  if (never.length === 0) return null
+  return (
+    <ul class="never">
+      {never.slice(0, shownNever).map(({ id, name }) => (
+        <li key={id}>
+          <Visible text={name} /> has never been here.{' '}
+          <a href={`/projects/${project}/agents/${id}#enrolment`}>Give it its prompt</a>
+        </li>
+      ))}
+      {never.length > shownNever && (
+        <li class="meta">{never.length - shownNever} more agents have never been here.</li>
+      )}
+    </ul>
   )
 }
 
