@@ -77,7 +77,7 @@ inChromium('the settings of a project', () => {
     await button('Archive…').click()
     await dialog().getByRole('button', { name: 'Archive the project' }).click()
     await button('Bring it back, paused').click()
-    await button('Activate').click()
+    await button('Resume').click()
     await button('Pause').waitFor()
     expect((await project()).state).toBe('active')
   })

@@ -70,7 +70,7 @@ inChromium('an administrator', () => {
     await signIn(owner.page, bridge.url, path)
     await open(path)
     await mira.page.getByRole('button', { name: 'Pause', exact: true }).click()
-    await owner.page.getByRole('button', { name: 'Activate', exact: true }).click()
+    await owner.page.getByRole('button', { name: 'Resume', exact: true }).click()
     await mira.page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
     expect(owner.faults).toEqual([])
     await owner.close()

@@ -282,6 +282,7 @@ inChromium('work', () => {
     await openTransfer(world.transfers.verified)
     await says('3 of 3 parts stored')
     await says('Size and hash of the receipt are equal to the offer.')
+    await says('has not said that it cleaned up; nothing for you to do.')
     await picture('transfer-verified')
     await openTransfer(world.transfers.uploading)
     await says('1 of 3 parts stored; not done')

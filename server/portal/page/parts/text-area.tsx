@@ -1,5 +1,6 @@
 /** A labelled field for several lines, with its size in bytes where the node limits it. */
 import { useId } from 'preact/hooks'
+import { plural } from '../words/plural.ts'
 
 interface Props {
   readonly label: string
@@ -39,4 +40,6 @@ export const bytesOf = (text: string): number => new TextEncoder().encode(text).
 const sizeWords = (bytes: number, maxBytes: number): string =>
   bytes > maxBytes
     ? `${bytes - maxBytes} bytes too long`
-    : `${(bytes / 1024).toFixed(1)} of ${maxBytes / 1024} KiB`
+    : bytes < 1024
+      ? `${plural(bytes, 'byte')} of ${maxBytes / 1024} KiB`
+      : `${(bytes / 1024).toFixed(1)} of ${maxBytes / 1024} KiB`

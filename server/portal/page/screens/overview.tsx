@@ -78,14 +78,17 @@ function PauseButton({ project: { id, state }, refresh }: PauseProps) {
     setBusy(true)
     await act(async () => {
       await set(state === 'active' ? 'paused' : 'active')
-      const done = state === 'active' ? 'Paused: agents get no new work.' : 'The project is active.'
+      const done =
+        state === 'active'
+          ? 'Paused: agents start nothing new. Your messages still reach them.'
+          : 'The project is active.'
       note(done, () => set(state))
     })
     setBusy(false)
   }
   return (
     <button type="button" class="quiet" disabled={isBusy} onClick={() => void change()}>
-      {state === 'active' ? 'Pause' : 'Activate'}
+      {state === 'active' ? 'Pause' : 'Resume'}
     </button>
   )
 }

@@ -33,8 +33,8 @@ export function Pairs() {
     <>
       <Heading title="Pairs">Pairs</Heading>
       <p class="meta">
-        Two agents talk only if they are paired. An agent is paired with all others when it starts for the
-        first time.
+        Two agents talk only if they are paired. When an agent starts a session, the node pairs it with every
+        enabled agent, except where a pair was turned off.
       </p>
       <Refusal error={agents.error.value ?? pairings.error.value} />
       {all !== undefined && all.length < 2 && <p>A pair needs two agents.</p>}

@@ -66,7 +66,7 @@ function State({ project: { id, state }, refresh }: Props) {
         )}
         {state === 'paused' && (
           <button type="button" class="quiet" onClick={() => change('active', 'The project is active.')}>
-            Activate
+            Resume
           </button>
         )}
         {state === 'archived' ? (

@@ -53,7 +53,7 @@ interface FiltersProps {
 
 function Empty({ filter, change }: FiltersProps) {
   if (filter.agent === '' && filter.span === 'all')
-    return <p>No tasks. Agents give each other tasks, and so can you.</p>
+    return <p>No task. Agents give each other tasks, and so can you with “New task”.</p>
   return (
     <p class="actions">
       No task is unfinished, and none that was created in this time has ended.

@@ -20,7 +20,7 @@ const byCode: Readonly<Record<string, Words>> = {
   }),
   not_permitted: () => ({ words: 'Only the owner may do this.' }),
   name_taken: () => ({ words: 'The name is taken. Choose another.' }),
-  project_archived: () => ({ words: 'The project is archived. Activate it first.' }),
+  project_archived: () => ({ words: 'The project is archived. Bring it back in its settings first.' }),
   capacity_reached: () => ({ words: 'The inbox is full. The agent has to read its messages first.' }),
   idempotency_conflict: () => ({
     words: 'An earlier text of yours arrived, and is stored. Send again to send this one too.',

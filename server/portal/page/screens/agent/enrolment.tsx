@@ -65,7 +65,13 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
       )}
       {agent.state === 'enabled' && (
         <p class="actions">
-          <NewPrompt project={project} agent={agent} hasCredential={hasCredential} done={setIssued} />
+          <NewPrompt
+            project={project}
+            agent={agent}
+            hasCredential={hasCredential}
+            hasPending={all?.some((each) => isPending(each, nowMs)) ?? false}
+            done={setIssued}
+          />
         </p>
       )}
       {issued !== undefined && (

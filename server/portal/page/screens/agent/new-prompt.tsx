@@ -18,10 +18,12 @@ interface Props {
   readonly project: string
   readonly agent: Agent
   readonly hasCredential: boolean
+  /** True if an earlier prompt still works. */
+  readonly hasPending: boolean
   readonly done: (issued: EnrollmentIssued) => void
 }
 
-export function NewPrompt({ project, agent, hasCredential, done }: Props) {
+export function NewPrompt({ project, agent, hasCredential, hasPending, done }: Props) {
   const [binding, setBinding] = useState<'key' | 'device'>('key')
   const [ttl, setTtl] = useState<(typeof lifetimes)[number][0]>('3600')
   const [rights, setRights] = useState(allRights)
@@ -50,8 +52,8 @@ export function NewPrompt({ project, agent, hasCredential, done }: Props) {
       act={act}
     >
       <p>
-        An older prompt of <Visible text={agent.name} /> stops working now.
-        {hasCredential && !isKept && ` Its present credential ends when the new prompt is used.`}
+        {hasPending && 'Its older prompt stops working when you make a new one. '}
+        {hasCredential && !isKept && 'Its present credential ends when the new prompt is used.'}
       </p>
       <Choice label="The prompt works for" value={ttl} options={lifetimes} change={setTtl} />
       <Choice

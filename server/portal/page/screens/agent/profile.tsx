@@ -100,7 +100,7 @@ export function Profile({ project, agent, environments, refresh }: Props) {
           fault={faults.description}
         />
         <TextArea
-          label="Prompt"
+          label="Introduction (prompt template)"
           value={texts.prompt_template}
           change={set('prompt_template')}
           maxBytes={limits.promptBytes}

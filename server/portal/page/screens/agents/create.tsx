@@ -80,7 +80,7 @@ export function CreateAgent({ project, environments, close }: Props) {
               fault={faults.description}
             />
             <TextArea
-              label="Prompt"
+              label="Introduction (prompt template)"
               value={prompt}
               change={setPrompt}
               maxBytes={limits.promptBytes}

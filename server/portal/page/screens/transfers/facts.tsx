@@ -125,13 +125,13 @@ export function Steps({ transfer, nameOf }: Props) {
           Cleanup by <Visible text={sender} />
         </dt>
         <dd>
-          <Done at={cleanup.sender_at} />
+          <CleanUp at={cleanup.sender_at} by={sender} isOver={!isMoving(transfer)} />
         </dd>
         <dt>
           Cleanup by <Visible text={recipient} />
         </dt>
         <dd>
-          <Done at={cleanup.recipient_at} />
+          <CleanUp at={cleanup.recipient_at} by={recipient} isOver={!isMoving(transfer)} />
         </dd>
         <dt>Cleanup by the node</dt>
         <dd>
@@ -143,3 +143,19 @@ export function Steps({ transfer, nameOf }: Props) {
 }
 
 const Done = ({ at }: { readonly at: string | null }) => (at === null ? 'not done' : <When at={at} isExact />)
+
+interface CleanUpProps {
+  readonly at: string | null
+  readonly by: string
+  readonly isOver: boolean
+}
+
+/** A side cleans up its own machine, so a missing report is no task of the owner. */
+function CleanUp({ at, by, isOver }: CleanUpProps) {
+  if (at !== null || !isOver) return <Done at={at} />
+  return (
+    <>
+      <Visible text={by} /> has not said that it cleaned up; nothing for you to do.
+    </>
+  )
+}
