@@ -74,6 +74,7 @@ inChromium('a conversation', () => {
     await page.goto(`${bridge.url}/projects/${project.id}/conversations`)
     const row = page.locator('[data-row]', { hasText: 'ada and the owner' })
     await row.getByText('2 unacknowledged', { exact: true }).waitFor()
+    await row.getByText(/^2 messages, the last /).waitFor()
     await page.getByTitle('2 unacknowledged messages to you').waitFor()
     await open(own)
     const waiting = () =>

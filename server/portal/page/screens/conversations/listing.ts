@@ -7,7 +7,7 @@ import { owner } from '../../owner.ts'
 
 export interface Listed {
   readonly about: Conversation
-  /** Time of the latest message. Undefined if the recent records of the audit do not have that message. */
+  /** Time of the latest message. Undefined if it is unknown. */
   readonly lastAt: string | undefined
   /** Messages to the owner that are not acknowledged. The oldest 100 of the project are counted. */
   readonly unread: number
@@ -34,6 +34,7 @@ export function useConversations(project: string, live: LiveProject): Listing {
         lastSent(project, signal),
         unreadOf(project, signal),
       ])
+      await addLast(project, about, sent, signal)
       for (const { id, last_sequence } of about)
         if (!first.has(id)) first.set(id, isOpened ? 0 : last_sequence)
       isOpened = true
@@ -86,11 +87,34 @@ interface Sent {
 }
 
 /** Returns the latest message of each conversation that the latest records name. Messages of the service have none. */
-async function lastSent(project: string, signal: AbortSignal): Promise<ReadonlyMap<unknown, Sent>> {
+async function lastSent(project: string, signal: AbortSignal): Promise<Map<unknown, Sent>> {
   const options = { kind: 'message.sent', order: 'newest_first', limit: limits.pageMax, signal } as const
   const { audit } = await owner.audit.list(project, options)
   return new Map(
     audit.reverse().map(({ at, details }) => [details.conversation_id, { at, sequence: details.sequence }]),
+  )
+}
+
+/** Conversations whose last message one refresh reads itself. */
+const readAtMost = 30
+
+/** Adds last messages that the records do not have: those of the service, and old ones. */
+async function addLast(
+  project: string,
+  about: readonly Conversation[],
+  sent: Map<unknown, Sent>,
+  signal: AbortSignal,
+): Promise<void> {
+  const unknown = about.filter(
+    ({ id, last_sequence }) => last_sequence > 0 && sent.get(id)?.sequence !== last_sequence,
+  )
+  await Promise.all(
+    unknown.slice(0, readAtMost).map(async ({ id, last_sequence }) => {
+      const afterSequence = last_sequence - 1
+      const { messages } = await owner.conversations.history(project, id, { afterSequence, signal })
+      const last = messages.at(-1)
+      if (last !== undefined) sent.set(id, { at: last.created_at, sequence: last_sequence })
+    }),
   )
 }
 
