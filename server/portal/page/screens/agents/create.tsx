@@ -39,8 +39,8 @@ export function CreateAgent({ project, environments, close }: Props) {
       prompt_template: prompt,
       ...(id !== null && { environment_id: id }),
     })
-    note(`${oneLine(agent.name)} was created. Give it its prompt.`)
     route(`/projects/${project}/agents/${agent.id}#enrolment`)
+    note(`${oneLine(agent.name)} was created. Give it its prompt.`)
   }
   return (
     <ActDialog
