@@ -341,6 +341,8 @@ inChromium('work', () => {
     await visitor.picture('task-hostile')
     await open(reasoned.id)
     await page.getByText('onerror=alert(1)').nth(1).waitFor()
+    // A reason of several lines could imitate the lines of the timeline.
+    expect(await page.locator('.timeline figure.body figcaption').textContent()).toContain('written by ben')
     await openTransfer(file.id)
     await page.getByRole('heading', { name: filename }).waitFor()
     await page.goto(`${home}/transfers`)

@@ -2,7 +2,8 @@
 import type { TaskEntry } from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
 import { When } from '../../parts/when.tsx'
-import { Pieces, Visible } from '../../text/visible.tsx'
+import { Body } from '../../text/body.tsx'
+import { Visible } from '../../text/visible.tsx'
 import { eventWords, runsOf, taskStates } from '../../words/tasks.ts'
 
 export function Timeline({ entries }: { readonly entries: readonly TaskEntry[] }) {
@@ -41,9 +42,7 @@ function Entry({ entry, count }: { readonly entry: TaskEntry; readonly count: nu
           <Mark name={mark} /> {words}
         </p>
         {reason !== null && (
-          <p class="value" dir="auto">
-            <Pieces text={reason} />
-          </p>
+          <Body text={reason} from={actor.kind === 'system' ? 'the service' : actor.name} />
         )}
       </div>
     </li>
