@@ -224,7 +224,7 @@ inChromium('the page of an agent', () => {
       await section('Recipient key').getByRole('button', { name: 'Replace…' }).click()
       await dialog().getByLabel('New public key').fill('age1 not a key')
       await dialog().getByRole('button', { name: 'Replace the key' }).click()
-      await dialog().getByRole('alert').waitFor()
+      await dialog().locator('[aria-invalid=true]').waitFor()
       await page.keyboard.press('Escape')
     })
   })
