@@ -102,7 +102,7 @@ export function assignProject(
   id: string,
   { project_id, assigned }: AssignmentInput,
 ): Promise<Administrator> {
-  return writeAsOwner(context, caller, nodeLane, async (tx) => {
+  return writeAsOwner(context, caller, [project_id, nodeLane], async (tx) => {
     const { name } = await store.getAdministrator(tx.db, id)
     const project = await getProject(tx.db, caller, project_id)
     const change = assigned ? store.assign : store.unassign
