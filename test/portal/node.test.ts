@@ -290,6 +290,14 @@ inChromium('a node whose disk is full', () => {
     const { page, picture } = await chromium.visitor(bridge.url)
     const { ada, project } = bridge
     const band = page.getByText('The disk of the node is full.', { exact: true })
+    // The node measures its disk every few seconds.
+    const isFull = async () => {
+      const ready = (await (await fetch(`${bridge.url}/api/ready`)).json()) as {
+        checks: { storage: boolean }
+      }
+      return !ready.checks.storage
+    }
+    await expect.poll(isFull).toBe(true)
     await signIn(page, bridge.url, `/projects/${project.id}`)
     await band.waitFor()
     await page.goto(`${bridge.url}/node`)
