@@ -7,6 +7,7 @@
  * network namespace that has only loopback.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { findHarness, needed } from './programs.ts'
 
@@ -42,7 +43,9 @@ const [command = '', ...args] = [
   'test/harness/vitest.config.ts',
   ...process.argv.slice(2),
 ]
-const child = spawn(command, args, { cwd: root, stdio: 'inherit' })
+// The sandbox of an agent hides files in memory, so the rows keep theirs on the disk.
+const env = { ...process.env, TMPDIR: tmpdir() }
+const child = spawn(command, args, { cwd: root, stdio: 'inherit', env })
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => child.kill(name))
 child.once('close', (code) => {
   process.exitCode = code ?? 1
