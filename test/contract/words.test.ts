@@ -1,5 +1,5 @@
 /**
- * Comments stay readable for somebody who has never seen the project.
+ * Files are short, and comments stay readable for somebody who has never seen the project.
  *
  * A folder may hold a small share of sentences that look like riddles and are none, such as a quotation or a list.
  */
@@ -9,11 +9,32 @@ import { describe, expect, test } from 'vitest'
 import { sentencesOf, worthASecondLook } from './words.ts'
 
 const root = join(import.meta.dirname, '../..')
+const linesOfAFile = 400
+
+/** Returns the hand-written files that have more lines than a reader keeps in mind. */
+const tooLong = (files: Readonly<Record<string, string>>): string[] =>
+  Object.entries(files).flatMap(([path, text]) => {
+    const lines = text.split('\n').length - 1
+    return lines > linesOfAFile ? [`${path} has ${lines} lines: split it`] : []
+  })
+
+test(`no source file has more than ${linesOfAFile} lines`, () => {
+  const paths = globSync(
+    ['*.ts', '{cli,docs,examples,helper,sdk,server,test}/**/*.{ts,tsx,js,mjs,css,py,sh}'],
+    { cwd: root, exclude: (name) => name === 'node_modules' },
+  )
+  expect(paths).toEqual(expect.arrayContaining(['vitest.config.ts', 'server/portal/page/app.tsx']))
+  const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+  expect(tooLong(files)).toEqual([])
+  const sample = { 'sdk/a.ts': 'a\n'.repeat(linesOfAFile), 'sdk/b.ts': 'a\n'.repeat(linesOfAFile + 1) }
+  expect(tooLong(sample)).toEqual([`sdk/b.ts has ${linesOfAFile + 1} lines: split it`])
+})
+
 const folders = ['cli', 'docs', 'examples', 'helper', 'sdk', 'server', 'test'] as const
 const mostOfAHundred = 4
 
 test.each(folders)('at most 4 of 100 sentences in the comments of %s are worth a second look', (folder) => {
-  const sources = globSync(`${folder}/**/*.{ts,mjs}`, { cwd: root })
+  const sources = globSync(`${folder}/**/*.{ts,tsx,mjs}`, { cwd: root })
   let sentences = 0
   const found: string[] = []
   for (const path of sources) {
