@@ -2,7 +2,6 @@
  * Tunnels to the helper of a direct transfer that print anything, nothing or too little, and that never
  * remain afterwards; and helpers that fail to start. Contract §9 "Direct mode".
  */
-import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,6 +11,7 @@ import type { CliContext } from '../../cli/context.ts'
 import { isPlain, requireWay, startServing } from '../../cli/transfers/direct-helper.ts'
 import { addressIn, startTunnel } from '../../cli/transfers/direct-tunnel.ts'
 import { manifestText } from '../../sdk/program.ts'
+import { isRunning } from '../support/child-processes.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import { program } from '../support/program.ts'
 import { soon } from '../support/waits.ts'
@@ -24,15 +24,6 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Whether a process is running. A zombie, which has not been reaped yet, counts as ended. */
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
-
 /** Writes its id, so that a test can check whether it is running. */
 const staying = (file: string) => `sleep 300 & echo $! > ${join(folder, file)}`
 async function pidIn(file: string): Promise<number> {
@@ -44,7 +35,7 @@ async function pidIn(file: string): Promise<number> {
 async function expectGone(file: string): Promise<void> {
   // On a busy machine it may have been ended before it began.
   const pid = await pidIn(file).catch(() => undefined)
-  if (pid !== undefined) await vi.waitFor(() => expect(isAlive(pid)).toBe(false), soon)
+  if (pid !== undefined) await vi.waitFor(() => expect(isRunning(pid)).toBe(false), soon)
 }
 
 describe('the address of a tunnel', () => {
@@ -79,7 +70,7 @@ describe('a tunnel command', () => {
     const noise = 'printf "%070000d" 0; echo; echo "terms: https://terms.example/"'
     const tunnel = await start(`${staying('stays')}; ${noise} >&2; echo at https://a.example:$PORT; wait`)
     expect(tunnel.endpoint).toBe('https://a.example:8485')
-    expect(isAlive(await pidIn('stays'))).toBe(true)
+    expect(isRunning(await pidIn('stays'))).toBe(true)
     await tunnel.stop()
     await expectGone('stays')
     await tunnel.ended
@@ -122,7 +113,7 @@ describe('a tunnel command', () => {
   test('that works in the background continues, and ends with the transfer', async () => {
     const script = `${staying('behind')}; (sleep 300; true) & echo https://a.example`
     const tunnel = await start(script)
-    expect(isAlive(await pidIn('behind'))).toBe(true)
+    expect(isRunning(await pidIn('behind'))).toBe(true)
     await tunnel.stop()
     await expectGone('behind')
   })

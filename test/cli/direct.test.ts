@@ -15,6 +15,7 @@ import { trustOnly } from '../support/authorities.ts'
 import { visible } from '../support/boxes.ts'
 import type { TestBridge } from '../support/bridge.ts'
 import { certificateChain } from '../support/certificates.ts'
+import { childrenOf, descendantsOf } from '../support/child-processes.ts'
 import type { Desk } from '../support/desk.ts'
 import { describeBytes, fileOf, sha256 } from '../support/files.ts'
 import { freePort } from '../support/process.ts'
@@ -70,14 +71,10 @@ async function wholeId(said: string): Promise<string> {
 }
 
 /** The helper is the only child of the sender. */
-const helperOf = ({ child }: Started): number =>
-  Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
-
-/** Returns the processes that a process started, and their children. */
-function childrenOf(pid: number): number[] {
-  const words = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-  const children = words.filter((word) => word !== '').map(Number)
-  return children.flatMap((child) => [child, ...childrenOf(child)])
+function helperOf({ child }: Started): number {
+  const [helper] = childrenOf(child.pid ?? 0)
+  if (helper === undefined) throw new Error('the sender has no child process')
+  return helper
 }
 
 test('a file goes directly to the recipient, and the service stores only its description', async () => {
@@ -139,7 +136,7 @@ test('the https address that a tunnel prints is deposited, and the sender ends w
   const peer = await openProfile('opal', { home: desk.home })
   const { endpoint, token } = await peer.transfers.secret(id)
   expect(endpoint).toMatch(/^https:\/\/abc\.example:\d+$/)
-  const all = [sender.child.pid ?? 0, ...childrenOf(sender.child.pid ?? 0)]
+  const all = [sender.child.pid ?? 0, ...descendantsOf(sender.child.pid ?? 0)]
   expect(all.length).toBeGreaterThan(2)
   // Only the helper has the token, in its environment, which only its user can read.
   for (const pid of all) expect(readFileSync(`/proc/${pid}/cmdline`).includes(token)).toBe(false)

@@ -44,6 +44,9 @@ export async function readAnswer(connection: RawConnection, untilClosed = false)
   }
 }
 
+/** Status and code, to compare with what a test requires. */
+export const refusal = ({ status, error }: HelperAnswer) => [status, error]
+
 export interface HelperCall {
   readonly method?: string
   readonly target: string

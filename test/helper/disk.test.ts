@@ -57,7 +57,7 @@ test.skipIf(!canMount)(
     expect((await helper.status()).committed_parts).toEqual([0])
     expect((await helper.finalize()).error).toBe('parts_missing')
     rmSync(ballast)
-    for (const index of [1, 2]) expect((await helper.put(index)).status).toBe(200)
+    await helper.putAll(1, 2)
     expect((await helper.finalize()).status).toBe(200)
     expect(readFileSync(place.inRoot('payload.bin')).equals(bytes)).toBe(true)
     await helper.close()

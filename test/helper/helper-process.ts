@@ -1,9 +1,9 @@
 /** `bridge helper` as a separate process, as it is published; ended by its id. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { ReadinessLine } from '../../sdk/contract/helper/endpoints.ts'
+import { childrenOf } from '../support/child-processes.ts'
 import { program } from '../support/program.ts'
 import { freshToken } from './files.ts'
 
@@ -68,9 +68,9 @@ export async function spawnHelper(
 
 /** Kills the helper under another program, which exits with it. */
 function killChildOf(pid: number | undefined, signal: NodeJS.Signals): void {
+  const [helper] = childrenOf(pid ?? 0)
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-    if (children !== '') process.kill(Number(children.split(' ')[0]), signal)
+    if (helper !== undefined) process.kill(helper, signal)
   } catch {
     // The process has exited already.
   }

@@ -94,7 +94,7 @@ test('if the root is swapped for another folder while names are created, all of 
 
 test('of two simultaneous finalizes one runs, and the other is refused or finds it done', async () => {
   const helper = await startWith(randomBytes(20_000_000), { mode: 'upload', partSize: 10_000_000 })
-  for (const index of [0, 1]) expect((await helper.put(index)).status).toBe(200)
+  await helper.putAll(0, 1)
   const answers = await Promise.all([helper.finalize(), helper.finalize(), helper.put(0)])
   const said = answers.map(({ status, error }) => error ?? status).sort()
   expect(said).toEqual([200, 'transfer_busy', 'transfer_busy'])

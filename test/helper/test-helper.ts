@@ -1,6 +1,7 @@
 /** A helper in this process with its own place, and requests to it. */
 
 import { writeFileSync } from 'node:fs'
+import { expect } from 'vitest'
 import { type HelperTuning, type RunningHelper, startHelper } from '../../helper/main.ts'
 import type { TransferStatus } from '../../sdk/contract/helper/endpoints.ts'
 import type { Manifest } from '../../sdk/contract/helper/manifest.ts'
@@ -17,6 +18,8 @@ export interface TestHelper {
   /** Sends a request with the token, unless the call has another one. */
   ask(call: HelperCall): Promise<HelperAnswer>
   put(index: number, body?: Buffer): Promise<HelperAnswer>
+  /** Sends these parts, each of which the helper must accept. */
+  putAll(...indices: number[]): Promise<void>
   finalize(): Promise<HelperAnswer>
   status(): Promise<TransferStatus>
   /** Starts another helper on the same place and manifest, once this one has ended. */
@@ -49,6 +52,8 @@ export async function start(
   )
   const { port } = running.readiness
   const ask = (call: HelperCall) => exchange(port, request({ token, ...call }))
+  const put = (index: number, body = partOf(bytes, manifest, index)) =>
+    ask({ method: 'PUT', target: `/v1/parts/${index}`, body })
   return {
     place,
     manifest,
@@ -57,8 +62,10 @@ export async function start(
     running,
     port,
     ask,
-    put: (index, body = partOf(bytes, manifest, index)) =>
-      ask({ method: 'PUT', target: `/v1/parts/${index}`, body }),
+    put,
+    putAll: async (...indices) => {
+      for (const index of indices) expect((await put(index)).status).toBe(200)
+    },
     finalize: () => ask({ method: 'POST', target: '/v1/finalize', body: Buffer.alloc(0) }),
     status: async () => JSON.parse((await ask({ target: '/v1/status' })).body.toString()) as TransferStatus,
     again: async (more = {}) => {

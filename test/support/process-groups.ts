@@ -2,20 +2,9 @@
  * Tells whether a process of a group is still running. A zombie (ended, but not yet reaped by its parent)
  * counts as gone.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { expect } from 'vitest'
-
-/** Reads state and group of a process from Linux's /proc; undefined if there is no such process. */
-function statOf(pid: string): { state: string; group: number } | undefined {
-  try {
-    // The name is in parentheses and may contain any character.
-    const [state = '', , group] =
-      readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
-    return { state, group: Number(group) }
-  } catch {
-    return undefined
-  }
-}
+import { statOf } from './child-processes.ts'
 
 function isAtWork(leader: number): boolean {
   if (process.platform === 'linux') {

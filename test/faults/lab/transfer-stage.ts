@@ -3,10 +3,11 @@
  * at a chosen step, and the state afterwards is checked.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
+import { childrenOf, isRunning } from '../../support/child-processes.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { freePort, type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { attach, mostOfOneThread, type Tracer } from '../../support/strace.ts'
@@ -351,15 +352,15 @@ export class Stage {
       return
     }
     if (victim === 'helper') {
-      const [helper] = childrenOf(this.#running.sender)
+      const [helper] = childrenOf(this.#running.sender?.child.pid ?? 0)
       if (helper !== undefined) process.kill(helper, 'SIGKILL')
       return
     }
-    const children = childrenOf(this.#running[victim])
+    const children = childrenOf(this.#running[victim]?.child.pid ?? 0)
     this.#running[victim]?.child.kill('SIGKILL')
     await this.#running[victim]?.ended
     for (const child of children)
-      if (!(await comes(() => !isAlive(child)))) throw new Error(`process ${child} outlived the ${victim}`)
+      if (!(await comes(() => !isRunning(child)))) throw new Error(`process ${child} outlived the ${victim}`)
   }
 
   /** Performs the final step of each side, killed or not. */
@@ -374,18 +375,6 @@ export class Stage {
     return ended
   }
 }
-
-/** Returns the ids of its child processes that are still running. */
-function childrenOf(started: Started | undefined): number[] {
-  const pid = started?.child.pid
-  if (pid === undefined || !existsSync(`/proc/${pid}/task`)) return []
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-  return text === '' ? [] : text.split(' ').map(Number)
-}
-
-/** Whether a process is running. A zombie, which has not been reaped yet, counts as ended. */
-const isAlive = (pid: number): boolean =>
-  existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 
 /** The processes to kill on a connection: its client and the node, or all of them at the helper. */
 const victimsOn = (on: Role): Victim[] =>
