@@ -51,7 +51,17 @@ test('owner and agent use the node, a client without the authority refuses it, a
 
   // Owner requests carry the origin that the node has for itself.
   const at = ['--url', `https://127.0.0.1:${port}`]
-  await ok(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin'], `${link.trim()}\n${password}\n`)
+  const setUp = (...more: string[]) =>
+    home.run(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin', ...more], {
+      stdin: `${link.trim()}\n${password}\n`,
+    })
+  expect(await setUp()).toMatchObject({ code: 9, stderr: expect.stringContaining('does not trust') })
+  expect(await setUp('--ca', key)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('holds no certificate'),
+  })
+  expect(await setUp('--ca', root)).toMatchObject({ code: 0 })
+  expect(await home.run(['admin', 'whoami'])).toMatchObject({ code: 0 })
   // Elsewhere, the owner gives the authority once, and the sign-in keeps it.
   const far = (words: string[]) => home.run([...words, '--profile', 'far'], { stdin: `${password}\n` })
   const login = ['admin', 'login', ...at, '--name', 'olu', '--password-stdin']
