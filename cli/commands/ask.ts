@@ -17,6 +17,7 @@ import {
 } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
 import type { Agent } from '../profile/agent.ts'
+import { asFirstUse } from '../profile/first-use.ts'
 import { openJournal } from '../profile/journal.ts'
 import { connectionWords, exactDuration } from '../terminal/words.ts'
 
@@ -132,16 +133,18 @@ async function askNow(context: CliContext, agent: Agent, { peer, text, options }
   const { bridge } = agent
   const { signal } = context
   const body = await requireMessageBody(context.io, text)
-  const content = options.encrypt
-    ? await sealedBody(agent, await peerOf(agent, peer, signal), body, signal)
-    : { body }
   const now = await bridge.now()
-  // The recipient sees until when this command waits. With --key the field is left out, since a retry must be
-  // identical.
-  const waits = options.key === undefined ? { expects_reply_by: after(now, options.timeout) } : {}
-  const call = { idempotencyKey: options.key, signal }
-  const message = { ...waits, ...messageFields(options, now), ...content }
-  const sent = await bridge.messages.sendTo(peer, message, call)
+  const { key } = options
+  const sent = await asFirstUse(context, { of: 'ask', key }, async (first) => {
+    const content = options.encrypt
+      ? await sealedBody(agent, await peerOf(agent, peer, signal), body, { signal, first })
+      : { body }
+    // The recipient sees until when this command waits. A retry may wait for another time, so with --key the field
+    // is left out.
+    const waits = key === undefined ? { expects_reply_by: after(now, options.timeout) } : {}
+    const message = { ...waits, ...(await messageFields(options, async () => now, first)), ...content }
+    return bridge.messages.sendTo(peer, message, { idempotencyKey: key, signal })
+  })
   const { message: question, recipient } = sent
   const words = connectionWords(recipient.connection, now)
   context.output.saw(question)

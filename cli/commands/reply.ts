@@ -6,6 +6,7 @@ import { sealedBody } from '../messages/sealed-body.ts'
 import { messageFields, printSent, type SendingOptions, withSendingOptions } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
 import type { Agent } from '../profile/agent.ts'
+import { asFirstUse, type First } from '../profile/first-use.ts'
 
 export interface ReplyOptions extends SendingOptions {
   readonly ack?: true
@@ -33,18 +34,19 @@ export async function reply(
   const agent = await context.agent()
   const { signal } = context
   const original = await originalOf(agent, messageId, { isNeeded: options.encrypt === true, signal })
-  const content =
-    options.encrypt && original ? await sealedReply(agent, original, text, signal) : { body: text }
-  const message = { ...messageFields(options, await agent.bridge.now()), ...content }
-  const call = { idempotencyKey: options.key, signal }
-  const { messages } = agent.bridge
-  const sent =
-    original === undefined
-      ? await messages.reply(messageId, message, call)
-      : await messages.send(
-          { ...(await addressOf(agent, original)), ...message, in_reply_to: messageId },
-          call,
-        )
+  const { key } = options
+  const sent = await asFirstUse(context, { of: 'reply', key }, async (first) => {
+    const content =
+      options.encrypt && original
+        ? await sealedReply(agent, original, text, { signal, first })
+        : { body: text }
+    const { bridge } = agent
+    const message = { ...(await messageFields(options, () => bridge.now(), first)), ...content }
+    const call = { idempotencyKey: key, signal }
+    if (original === undefined) return bridge.messages.reply(messageId, message, call)
+    const address = await addressOf(agent, original)
+    return bridge.messages.send({ ...address, ...message, in_reply_to: messageId }, call)
+  })
   try {
     await printSent(context, sent, options)
   } finally {
@@ -75,9 +77,14 @@ async function addressOf({ bridge }: Agent, original: Message) {
   return replyAddress(original, bridge.identity.agentId)
 }
 
-async function sealedReply(agent: Agent, original: Message, text: string, signal: AbortSignal) {
+async function sealedReply(
+  agent: Agent,
+  original: Message,
+  text: string,
+  sealing: { readonly signal: AbortSignal; readonly first: First },
+) {
   const { sender } = original
   const whom = sender.agent_id === agent.bridge.identity.agentId ? 'the recipient' : sender.name
   const { conversation_id: conversationId } = await addressOf(agent, original)
-  return sealedBody(agent, { whom, conversationId }, text, signal)
+  return sealedBody(agent, { whom, conversationId }, text, sealing)
 }

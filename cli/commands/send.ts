@@ -10,6 +10,7 @@ import {
   withSendingOptions,
 } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
+import { asFirstUse } from '../profile/first-use.ts'
 
 export interface SendOptions extends SendingOptions {
   readonly inReplyTo?: string
@@ -37,10 +38,13 @@ export async function send(
   const agent = await context.agent()
   const { bridge } = agent
   const { signal } = context
-  const content = options.encrypt
-    ? await sealedBody(agent, await peerOf(agent, peer, signal), body, signal)
-    : { body }
-  const message = { ...messageFields(options, await bridge.now()), ...reply, ...content }
-  const call = { idempotencyKey: options.key, signal }
-  await printSent(context, await bridge.messages.sendTo(peer, message, call), options)
+  const { key } = options
+  const sent = await asFirstUse(context, { of: 'send', key }, async (first) => {
+    const content = options.encrypt
+      ? await sealedBody(agent, await peerOf(agent, peer, signal), body, { signal, first })
+      : { body }
+    const message = { ...(await messageFields(options, () => bridge.now(), first)), ...reply, ...content }
+    return bridge.messages.sendTo(peer, message, { idempotencyKey: key, signal })
+  })
+  await printSent(context, sent, options)
 }

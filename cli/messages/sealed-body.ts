@@ -7,6 +7,7 @@
 import type { AgeKey } from '../../sdk/index.ts'
 import { CommandError } from '../exit-codes.ts'
 import type { Agent } from '../profile/agent.ts'
+import type { First } from '../profile/first-use.ts'
 
 /** Recipient of the sealed text: the other side of this conversation. */
 export interface SealFor {
@@ -26,7 +27,7 @@ export async function sealedBody(
   { bridge }: Agent,
   { whom, conversationId }: SealFor,
   text: string,
-  signal: AbortSignal,
+  { signal, first }: { readonly signal: AbortSignal; readonly first: First },
 ) {
   const { BridgeError, LocalError, limits, sealText } = await import('../../sdk/index.ts')
   const key: Pick<AgeKey, 'recipient'> = await bridge.recipientKeys
@@ -35,7 +36,8 @@ export async function sealedBody(
       if (!(cause instanceof BridgeError && cause.code === 'not_found')) throw cause
       throw new LocalError('key_missing', `${whom} has no registered key to seal to`, { cause })
     })
-  const body = await sealText(text, key.recipient)
+  // age seals each text differently.
+  const body = await first(`sealed ${key.recipient} ${text}`, () => sealText(text, key.recipient))
   if (body.length <= limits.messageBodyBytes) return { body, encoding: 'age' as const }
   throw new CommandError(
     'usage',

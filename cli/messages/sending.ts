@@ -3,6 +3,7 @@ import type { MessageSent } from '../../sdk/index.ts'
 import { type Command, id, invalid, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
+import type { First } from '../profile/first-use.ts'
 import { connectionWords } from '../terminal/words.ts'
 
 /** Types of the contract, repeated here because only commands that run load the SDK. */
@@ -34,13 +35,22 @@ export const withSendingOptions = (to: Command, type: AgentMessageType): Command
 export const inReplyTo = ['--in-reply-to <message_id>', 'the message that this one answers', id] as const
 
 /** Returns the message fields that the options set. */
-export function messageFields({ type, expectsReplyBy }: SendingOptions, now: Date) {
+export async function messageFields(
+  { type, expectsReplyBy }: SendingOptions,
+  now: () => Promise<Date>,
+  first: First,
+) {
   if (expectsReplyBy === undefined) return { type }
-  return { type, expects_reply_by: instantOf(expectsReplyBy, now) }
+  return { type, expects_reply_by: await instantOf(expectsReplyBy, now, first) }
 }
 
-/** Returns the instant. A duration is counted from `now`. */
-export const instantOf = (by: ReplyBy, now: Date): string => ('at' in by ? by.at : after(now, by.seconds))
+/** Returns the instant. A duration is counted from `now` at the first use of the key. */
+export const instantOf = (
+  by: ReplyBy,
+  now: () => Promise<Date> | Date,
+  first: First,
+): Promise<string> | string =>
+  'at' in by ? by.at : first(`after ${by.seconds}`, async () => after(await now(), by.seconds))
 
 export const after = (now: Date, secondsLater: number): string =>
   new Date(now.getTime() + secondsLater * 1000).toISOString()

@@ -3,6 +3,7 @@ import type { Task, TaskInput } from '../../sdk/index.ts'
 import { type Command, invalid, seconds, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { idempotencyKey, instantOf, type ReplyBy, replyBy } from '../messages/sending.ts'
+import type { First } from '../profile/first-use.ts'
 import { taskText } from './text.ts'
 
 /** States of the contract, repeated here because only commands that run load the SDK. */
@@ -55,11 +56,12 @@ export const withNewTask = (to: Command): Command =>
     )
 
 /** Returns the task fields that the options set. */
-export const newTaskFields = (
+export const newTaskFields = async (
   { due, claimTtl, maxAttempts }: NewTaskOptions,
-  now: Date,
-): Pick<TaskInput, 'due_at' | 'claim_ttl_seconds' | 'max_attempts'> => ({
-  ...(due === undefined ? {} : { due_at: instantOf(due, now) }),
+  now: () => Date,
+  first: First,
+): Promise<Pick<TaskInput, 'due_at' | 'claim_ttl_seconds' | 'max_attempts'>> => ({
+  ...(due === undefined ? {} : { due_at: await instantOf(due, now, first) }),
   ...(claimTtl === undefined ? {} : { claim_ttl_seconds: claimTtl }),
   ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
 })

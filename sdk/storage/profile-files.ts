@@ -13,6 +13,7 @@
  * - `transfers/`: state of transfers that are running.
  * - `claims/`: the claims of tasks that this profile took.
  * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock file per question that an `ask` waits for.
+ * - `first-uses/`: parts of requests that a retry with the same idempotency key repeats.
  * - `seen/`, `seen-by-owner/`: ids that the program printed, so that their ends name them.
  *
  * This module imports almost nothing, because every command loads it.
@@ -71,6 +72,7 @@ export function profileFiles(home: string, name: string) {
     journal: join(folder, 'journal.jsonl'),
     lock: join(folder, 'listen.lock'),
     asks: join(folder, 'asks'),
+    firstUses: join(folder, 'first-uses'),
     seen: join(folder, 'seen'),
     seenByOwner: join(folder, 'seen-by-owner'),
   }

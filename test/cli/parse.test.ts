@@ -131,8 +131,10 @@ const noon = new Date('2026-01-01T12:00:00.000Z')
 test.each([
   [{ seconds: 90 }, '2026-01-01T12:01:30.000Z'],
   [{ at: '2026-02-01T00:00:00.000Z' }, '2026-02-01T00:00:00.000Z'],
-])('a reply deadline of %j is sent as a time', (expectsReplyBy, at) => {
-  expect(messageFields({ type: 'note', expectsReplyBy }, noon)).toEqual({
+])('a reply deadline of %j is sent as a time', async (expectsReplyBy, at) => {
+  const now = async () => noon
+  const fields = messageFields({ type: 'note', expectsReplyBy }, now, async (_name, make) => make())
+  expect(await fields).toEqual({
     type: 'note',
     expects_reply_by: at,
   })

@@ -88,6 +88,7 @@ test.each([
   [['send'], "bridge: missing required argument 'peer'\nhint: bridge send --help shows how\n"],
   [['send', 'ben', 'hi', '--type', 'task'], 'It must be one of question, answer, note, result, status.'],
   [['send', 'ben', 'hi', '--key', 'short'], 'It must be 8 to 128'],
+  [['admin', 'message', 'ben', 'hi', '--key', 'short'], 'It must be 8 to 128'],
   [
     ['ack', 'all'],
     'It must be an id (a UUID), at least 6 characters of its end, or "last".\nhint: bridge inbox and bridge history show the ids\n',

@@ -2,9 +2,11 @@
 import type { OwnerMessageInput } from '../../../sdk/index.ts'
 import { type Command, command, id, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { idempotencyKey, instantOf } from '../../messages/sending.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { asFirstUse, type First } from '../../profile/first-use.ts'
 
 const types = ['question', 'answer', 'note'] as const
 
@@ -25,7 +27,7 @@ export function messageCommand(context: CliContext, run = message): Command {
     .option('--conversation <conversation_id>', 'another conversation of the agent', id)
     .option('--in-reply-to <message_id>', 'the message that this one answers', id)
     .option('--reply-within <duration>', 'how soon an answer is expected', seconds)
-    .option('--key <key>', 'idempotency key, to retry a message safely')
+    .option('--key <key>', 'idempotency key, to retry safely', idempotencyKey)
   return withProject(message).action(
     (agent: string, text: string | undefined, options: OwnerMessageOptions) =>
       run(context, agent, text, options),
@@ -42,24 +44,28 @@ export async function message(
   await asOwner(context, async (owner) => {
     const project = await findProject(owner, options.project, context)
     const agentId = await findAgent(owner, project, agent, context)
-    const input = { recipient_agent_id: agentId, body, ...fieldsOf(options, context.clock()) }
-    const stored = await namingKey(context, options.key, (idempotencyKey) =>
-      owner.messages.send(project.id, input, { idempotencyKey, signal: context.signal }),
+    const stored = await namingKey(context, options.key, (key) =>
+      asFirstUse(context, { of: 'admin message', key }, async (first) => {
+        const fields = await fieldsOf(options, context.clock, first)
+        const input = { recipient_agent_id: agentId, body, ...fields }
+        return owner.messages.send(project.id, input, { idempotencyKey: key, signal: context.signal })
+      }),
     )
     context.output.result(stored, `stored ${stored.id} as number ${stored.sequence}`)
   })
 }
 
-function fieldsOf(
+async function fieldsOf(
   { type, conversation, inReplyTo, replyWithin }: OwnerMessageOptions,
-  now: Date,
-): Omit<OwnerMessageInput, 'recipient_agent_id' | 'body'> {
+  now: () => Date,
+  first: First,
+): Promise<Omit<OwnerMessageInput, 'recipient_agent_id' | 'body'>> {
   return {
     type,
     ...(conversation === undefined ? {} : { conversation_id: conversation }),
     ...(inReplyTo === undefined ? {} : { in_reply_to: inReplyTo }),
     ...(replyWithin === undefined
       ? {}
-      : { expects_reply_by: new Date(now.getTime() + replyWithin * 1000).toISOString() }),
+      : { expects_reply_by: await instantOf({ seconds: replyWithin }, now, first) }),
   }
 }

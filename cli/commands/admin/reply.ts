@@ -1,4 +1,5 @@
 /** `bridge admin reply`: answers a message to the owner, and acknowledges it. Contract §10. */
+import type { Owner } from '../../../sdk/index.ts'
 import { type Command, command, id, oneOf } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
@@ -6,6 +7,7 @@ import { idempotencyKey } from '../../messages/sending.ts'
 import { requireMessageBody } from '../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../owner/client.ts'
 import { findUnacknowledged } from '../../owner/inbox.ts'
+import { asFirstUse } from '../../profile/first-use.ts'
 
 const types = ['answer', 'question', 'note'] as const
 
@@ -38,27 +40,31 @@ export async function reply(
   const body = await requireMessageBody(context.io, given)
   const { output, signal } = context
   await asOwner(context, async (owner) => {
-    const original = await findUnacknowledged(owner, messageId, context)
-    if (original === undefined) {
-      throw new CommandError('not_found', `no unacknowledged message to you has the id ${messageId}`, {
-        hint: 'bridge admin inbox lists them; bridge admin message with --in-reply-to answers any other',
-      })
-    }
-    const { conversation } = original
-    const input = {
-      recipient_agent_id: original.recipient_agent_id,
-      conversation_id: conversation.id,
-      in_reply_to: messageId,
-      type,
-      body,
-    }
-    const stored = await namingKey(context, key, (idempotencyKey) =>
-      owner.messages.send(conversation.project_id, input, { idempotencyKey, signal }),
-    )
+    const { stored, projectId } = await asFirstUse(context, { of: 'admin reply', key }, async (first) => {
+      // The first use acknowledges the message, and then the inbox has it no longer.
+      const { projectId, ...address } = await first(messageId, () => addressOf(owner, messageId, context))
+      const input = { ...address, in_reply_to: messageId, type, body }
+      const stored = await namingKey(context, key, (idempotencyKey) =>
+        owner.messages.send(projectId, input, { idempotencyKey, signal }),
+      )
+      return { stored, projectId }
+    })
     // The reply is stored, so it is printed even if the acknowledgement fails.
     await output.resultOrError(stored, `stored ${stored.id} as number ${stored.sequence}`)
     if (!ack) return
-    await owner.messages.acknowledge(conversation.project_id, [messageId], { signal })
+    await owner.messages.acknowledge(projectId, [messageId], { signal })
     output.note(`acknowledged ${messageId}`)
+  })
+}
+
+/** Where a reply to the message goes. @throws CommandError if the inbox does not have it. */
+async function addressOf(owner: Owner, messageId: string, context: CliContext) {
+  const original = await findUnacknowledged(owner, messageId, context)
+  if (original !== undefined) {
+    const { conversation, recipient_agent_id } = original
+    return { projectId: conversation.project_id, conversation_id: conversation.id, recipient_agent_id }
+  }
+  throw new CommandError('not_found', `no unacknowledged message to you has the id ${messageId}`, {
+    hint: 'bridge admin inbox lists them; bridge admin message with --in-reply-to answers any other',
   })
 }

@@ -4,6 +4,7 @@ import { type Command, command, id, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { evidenceOption, type GivenEvidence, gatherEvidence } from '../../tasks/evidence.ts'
 import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
@@ -44,9 +45,11 @@ export async function taskComplete(
   const result = await messageBody(context.io, text, 'result')
   const evidence = await gatherEvidence(given, { exitCode, seen: context.ids })
   const { bridge, paths } = await context.agent()
-  const held = await findClaim(paths.claims, taskId)
-  const call = { idempotencyKey: key, signal: context.signal }
-  const task = await bridge.tasks.complete(held, { result, evidence }, call)
+  const task = await asFirstUse(context, { of: 'task complete', key }, async (first) => {
+    const held = await first(taskId, () => findClaim(paths.claims, taskId))
+    const call = { idempotencyKey: key, signal: context.signal }
+    return bridge.tasks.complete(held, { result, evidence }, call)
+  })
   await dropClaim(paths.claims, taskId)
   printTask(context, task, 'completed')
 }

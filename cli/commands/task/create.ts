@@ -2,6 +2,7 @@
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { asFirstUse } from '../../profile/first-use.ts'
 import { type NewTaskOptions, newTaskFields, printTask, withNewTask } from '../../tasks/options.ts'
 
 export function taskCreateCommand(context: CliContext, run = taskCreate): Command {
@@ -27,6 +28,11 @@ export async function taskCreate(
   const { signal } = context
   const bridge = await context.bridge()
   const assignee_agent_id = await bridge.directory.peerId(peer, { signal })
-  const input = { assignee_agent_id, title, instructions, ...newTaskFields(options, context.clock()) }
-  printTask(context, await bridge.tasks.create(input, { idempotencyKey: options.key, signal }), 'created')
+  const { key } = options
+  const task = await asFirstUse(context, { of: 'task create', key }, async (first) => {
+    const fields = await newTaskFields(options, context.clock, first)
+    const input = { assignee_agent_id, title, instructions, ...fields }
+    return bridge.tasks.create(input, { idempotencyKey: key, signal })
+  })
+  printTask(context, task, 'created')
 }

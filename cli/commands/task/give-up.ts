@@ -3,6 +3,7 @@
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { messageBody } from '../../messages/text-argument.ts'
+import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
@@ -40,8 +41,11 @@ export async function giveUp(
 ): Promise<void> {
   const reason = await messageBody(context.io, given.reason, 'reason')
   const { bridge, paths } = await context.agent()
-  const held = await findClaim(paths.claims, given.taskId)
-  const task = await bridge.tasks[verb](held, { reason }, { idempotencyKey: key, signal: context.signal })
-  await dropClaim(paths.claims, given.taskId)
+  const { taskId } = given
+  const task = await asFirstUse(context, { of: `task ${verb}`, key }, async (first) => {
+    const held = await first(taskId, () => findClaim(paths.claims, taskId))
+    return bridge.tasks[verb](held, { reason }, { idempotencyKey: key, signal: context.signal })
+  })
+  await dropClaim(paths.claims, taskId)
   printTask(context, task, words[verb].done)
 }

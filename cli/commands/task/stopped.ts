@@ -2,6 +2,7 @@
 
 import { type Command, command, id } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 
@@ -14,8 +15,10 @@ export function taskStoppedCommand(context: CliContext, run = taskStopped): Comm
 
 export async function taskStopped(context: CliContext, taskId: string, { key }: KeyOption): Promise<void> {
   const { bridge, paths } = await context.agent()
-  const held = await findClaim(paths.claims, taskId)
-  const task = await bridge.tasks.stopped(held, { idempotencyKey: key, signal: context.signal })
+  const task = await asFirstUse(context, { of: 'task stopped', key }, async (first) => {
+    const held = await first(taskId, () => findClaim(paths.claims, taskId))
+    return bridge.tasks.stopped(held, { idempotencyKey: key, signal: context.signal })
+  })
   await dropClaim(paths.claims, taskId)
   printTask(context, task, 'confirmed that the work stopped,')
 }

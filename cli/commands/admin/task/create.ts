@@ -4,6 +4,7 @@ import type { CliContext } from '../../../context.ts'
 import { messageBody } from '../../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
+import { asFirstUse } from '../../../profile/first-use.ts'
 import { type NewTaskOptions, newTaskFields, printTask, withNewTask } from '../../../tasks/options.ts'
 
 export type AdminTaskOptions = NewTaskOptions & ProjectOption
@@ -34,9 +35,12 @@ export async function createTask(
   await asOwner(context, async (owner) => {
     const project = await findProject(owner, options.project, context)
     const assignee_agent_id = await findAgent(owner, project, agent, context)
-    const input = { assignee_agent_id, title, instructions, ...newTaskFields(options, context.clock()) }
-    const task = await namingKey(context, options.key, (idempotencyKey) =>
-      owner.tasks.create(project.id, input, { idempotencyKey, signal: context.signal }),
+    const task = await namingKey(context, options.key, (key) =>
+      asFirstUse(context, { of: 'admin task create', key }, async (first) => {
+        const fields = await newTaskFields(options, context.clock, first)
+        const input = { assignee_agent_id, title, instructions, ...fields }
+        return owner.tasks.create(project.id, input, { idempotencyKey: key, signal: context.signal })
+      }),
     )
     printTask(context, task, 'created')
   })
