@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-export const needed = ['claude', 'codex', 'copilot', 'tmux'] as const
+export const needed = ['claude', 'codex', 'copilot', 'gemini', 'opencode', 'tmux'] as const
 export type Needed = (typeof needed)[number]
 
 export interface Found {

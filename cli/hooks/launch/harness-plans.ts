@@ -6,7 +6,8 @@
  * - Codex: `-c` for each value, and trust in exactly our hooks (codex-flags.ts).
  * - opencode: `OPENCODE_CONFIG_CONTENT` names our plugin file.
  * - Copilot CLI: `--plugin-dir`.
- * - Gemini CLI loads extensions only from its own folder, so there is no plan.
+ * - Gemini CLI loads extensions only from its own folder, and settings that a variable names only if root owns
+ *   the file. So there is no plan.
  */
 import { pathToFileURL } from 'node:url'
 import { CommandError } from '../../exit-codes.ts'

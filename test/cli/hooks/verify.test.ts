@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ScriptedModel } from '../../../cli/hooks/verify/model/scripted-model.ts'
+import type { Step } from '../../../cli/hooks/verify/model/steps.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { Desk } from '../../support/desk.ts'
 import { enrolled } from '../../support/profiles.ts'
@@ -69,8 +70,12 @@ test('a good installation passes, a changed file does not, and no file is left',
   expect(left.filter((name) => name.includes('verify'))).toEqual([])
 })
 
-test('the scripted model speaks both protocols, and answers requests without tools beside the script', async () => {
-  const steps = [{ tool: /inbox$/, input: { limit: 1 } }, { shell: 'ls' }, { tool: /none/, input: {} }]
+test('the scripted model speaks three protocols, and answers requests without tools beside the script', async () => {
+  const steps: Step[] = [
+    { tool: /inbox$/, input: { limit: 1 } },
+    { shell: 'ls' },
+    { tool: /none/, input: {} },
+  ]
   const model = await ScriptedModel.start((_request, number) => steps[number], Date.now)
   const ask = async (path: string, body: object) => {
     const reply = await fetch(`${model.url}${path}`, { method: 'POST', body: JSON.stringify(body) })
@@ -95,6 +100,20 @@ test('the scripted model speaks both protocols, and answers requests without too
     )
     expect(await ask('/v1/messages', { messages, tools: [bash, bash] })).toContain('(end of the script)')
     expect(model.requests).toHaveLength(4)
+    const contents = [{ role: 'user', parts: [{ text: 'hello' }] }]
+    const tools = [{ functionDeclarations: [{ name: 'run_shell_command' }] }]
+    steps.push({ text: 'not asked' }, { shell: 'ls' }, { text: 'streamed' })
+    const gemini = '/v1beta/models/gemini-2.5-flash'
+    expect(JSON.parse(await ask(`${gemini}:generateContent`, { contents, tools }))).toMatchObject({
+      candidates: [{ content: { parts: [{ functionCall: { args: { command: 'ls' } } }] } }],
+    })
+    const streamed = await ask(`${gemini}:streamGenerateContent?alt=sse`, { contents, tools })
+    expect(streamed).toMatch(/^data: .*"text":"streamed".*\n\n$/)
+    expect(await ask(`${gemini}:generateContent`, { contents })).toContain('"text":"ok"')
+    expect(await ask(`${gemini}:countTokens`, { contents })).toContain('"totalTokens":10')
+    expect(model.requests.slice(4).map(({ last }) => last)).toEqual(
+      Array(2).fill(JSON.stringify(contents[0])),
+    )
     expect((await fetch(`${model.url}/elsewhere`)).status).toBe(404)
   } finally {
     await model.close()

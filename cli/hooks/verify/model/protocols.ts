@@ -1,30 +1,15 @@
-/** The two protocols of models that we script: Anthropic's Messages and OpenAI's Responses. */
+/** The protocols of models that we script: Anthropic's Messages, OpenAI's Responses and Gemini's generateContent. */
 import type { ServerResponse } from 'node:http'
-import type { Answer, Body, Shells } from './steps.ts'
-
-export interface ModelProtocol {
-  /** Names of the offered tools; those in a namespace as `namespace/name`. */
-  readonly tools: (body: Body) => readonly string[]
-  /** Whether a request with these tools is one of the conversation. */
-  readonly isConversation: (tools: readonly string[]) => boolean
-  readonly messages: (body: Body) => readonly unknown[]
-  readonly shells: Shells
-  readonly answer: (response: ServerResponse, body: Body, answer: Answer) => void
-}
+import { generateContent } from './generate-content.ts'
+import { listOf, type ModelProtocol, type Offered, sendJson } from './protocol.ts'
 
 export function protocolOf(url: string): ModelProtocol | undefined {
   const [path = ''] = url.split('?')
   if (path.endsWith('/messages')) return messagesProtocol
-  return path.endsWith('/responses') ? responsesProtocol : undefined
+  if (path.endsWith('/responses')) return responsesProtocol
+  if (path.endsWith(':streamGenerateContent')) return generateContent({ isStream: true })
+  return path.endsWith(':generateContent') ? generateContent({ isStream: false }) : undefined
 }
-
-interface Offered {
-  readonly name?: string
-  readonly type?: string
-  readonly tools?: readonly Offered[]
-}
-
-const listOf = <T>(value: unknown): readonly T[] => (Array.isArray(value) ? value : [])
 
 let count = 0
 const nextId = (prefix: string): string => {
@@ -117,11 +102,6 @@ const outputText = (text: string): object => ({
   ...{ type: 'message', id: nextId('msg'), role: 'assistant' },
   content: [{ type: 'output_text', text, annotations: [] }],
 })
-
-function sendJson(response: ServerResponse, value: object): void {
-  response.writeHead(200, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(value))
-}
 
 type ModelEvent = { readonly type: string } & Readonly<Record<string, unknown>>
 

@@ -6,7 +6,8 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type ModelProtocol, protocolOf } from './protocols.ts'
+import type { ModelProtocol } from './protocol.ts'
+import { protocolOf } from './protocols.ts'
 import { answerOf, type Body, type Step } from './steps.ts'
 
 /** A request of the conversation, in the order of arrival. */
@@ -106,5 +107,6 @@ async function bodyOf(request: IncomingMessage): Promise<Body> {
 function answerOther(url: string, response: ServerResponse): void {
   const isKnown = /models|count_?tokens/i.test(url)
   response.writeHead(isKnown ? 200 : 404, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(isKnown ? { object: 'list', data: [], models: [], input_tokens: 10 } : {}))
+  const lists = { object: 'list', data: [], models: [] }
+  response.end(JSON.stringify(isKnown ? { ...lists, input_tokens: 10, totalTokens: 10 } : {}))
 }
