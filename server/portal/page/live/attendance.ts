@@ -63,6 +63,8 @@ export async function whileAttended(signal: AbortSignal, act: (signal: AbortSign
       if (!left.signal.aborted) throw error
     } finally {
       stop()
+      // A signal with a listener lives as long as those that it depends on.
+      left.abort()
     }
   }
 }
@@ -70,6 +72,7 @@ export async function whileAttended(signal: AbortSignal, act: (signal: AbortSign
 const attended = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = () => {
+      signal.removeEventListener('abort', end)
       stop()
       resolve()
     }

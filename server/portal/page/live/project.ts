@@ -11,6 +11,7 @@ import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { hearClock } from '../node-clock.ts'
 import { owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
+import { pause } from './pause.ts'
 import { withWait } from './waits.ts'
 
 interface Reading {
@@ -123,16 +124,3 @@ function begin(id: string): LiveProject {
     },
   }
 }
-
-/** Ends early if the signal aborts. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-    if (signal.aborted) end()
-  })

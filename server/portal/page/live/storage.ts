@@ -32,6 +32,7 @@ const changeOrPause = (seen: number, signal: AbortSignal): Promise<void> =>
     let stop = () => {}
     const end = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', end)
       stop()
       resolve()
     }
@@ -39,5 +40,5 @@ const changeOrPause = (seen: number, signal: AbortSignal): Promise<void> =>
     stop = busyAnswers.subscribe((count) => {
       if (count !== seen) queueMicrotask(end)
     })
-    signal.addEventListener('abort', end, { once: true })
+    signal.addEventListener('abort', end)
   })
