@@ -4,6 +4,7 @@ import { enroll, type TestAgent } from '../support/agent.ts'
 import { codeOf, ownerPassword } from '../support/owner.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { expectTree } from './looks/tree.ts'
 
 inChromium('the first run', () => {
   let server: ServerProcess
@@ -22,6 +23,18 @@ inChromium('the first run', () => {
   const heading = (name: string) => visitor.page.getByRole('heading', { level: 1, name }).waitFor()
   const press = (key: string) => visitor.page.keyboard.press(key)
   const type = (text: string) => visitor.page.keyboard.type(text)
+  /** Waits until the screen has put the focus into its first field. */
+  const inField = () => visitor.page.locator('input:focus').waitFor()
+
+  /** Compares what a screen reader finds, without the prompts, the times and what was announced before. */
+  const reads = (name: string) =>
+    expectTree(visitor.page, `first-run-${name}`, [
+      [/(textbox "Prompt of \w+"): .*/g, '$1: (prompt)'],
+      [/\b(\d+ (s|min) ago|(?<!Listening )now)\b/g, '(ago)'],
+      [/ \(code good for \d+ min\)/g, ''],
+      [/\b(\d+ min|\d\d:\d\d:\d\d)\b/g, '(time)'],
+      [/^- status.*$/gm, '- status'],
+    ])
 
   test('goes from the link to the prompts by keyboard', async () => {
     const { page, picture } = visitor
@@ -29,7 +42,8 @@ inChromium('the first run', () => {
     await heading('Set up your node')
     expect(page.url()).toBe(`${server.url}/setup`)
     await picture('set-up')
-    await page.getByLabel('Your name').waitFor()
+    await reads('set-up')
+    await inField()
     await type('olu')
     await press('Tab')
     await type(ownerPassword)
@@ -37,6 +51,7 @@ inChromium('the first run', () => {
 
     await heading('Make your first project')
     await picture('project')
+    await reads('project')
     const project = page.getByLabel('Name of the project')
     await project.fill('   ')
     await press('Enter')
@@ -46,6 +61,7 @@ inChromium('the first run', () => {
     await press('Enter')
     await heading('Name two agents')
     await picture('agents')
+    await reads('agents')
     const second = page.getByLabel('Second agent')
     await second.fill(' ada')
     await press('Enter')
@@ -63,6 +79,7 @@ inChromium('the first run', () => {
     await press('Enter')
     await heading('Give each agent its prompt')
     await picture('prompts')
+    await reads('prompts')
     expect(await page.getByRole('textbox').count()).toBe(2)
     const hidden = () =>
       page.evaluate<number>(
@@ -113,15 +130,20 @@ inChromium('the first run', () => {
     expect(await announced()).not.toContainEqual(expect.stringMatching(/\d+ (s|min)\b/))
     ben = await enroll(server.url, codeOf(second), () => new Date())
     await ben.startSession()
-    const waits = [ada, ben].map((agent) => agent.call({ target: '/api/v1/inbox?wait_seconds=8' }))
+    let isShown = false
+    const waits = [ada, ben].map(async (agent) => {
+      while (!isShown) await agent.inbox('?wait_seconds=2')
+    })
     await page.getByRole('button', { name: 'Say hello as the owner' }).waitFor()
     await heading('Let your agents talk')
-    await page.getByText('ada: Listening now').waitFor()
+    for (const name of ['ada', 'ben']) await page.getByText(`${name}: Listening now`).waitFor()
     expect(await page.getByText('The code is used.').count()).toBe(0)
     await picture('listening')
+    await reads('listening')
     await page.getByText('Open the project').click()
     await heading('demo')
     await picture('overview')
+    isShown = true
     await Promise.all(waits)
     expect(visitor.faults).toEqual([])
   })
@@ -130,6 +152,7 @@ inChromium('the first run', () => {
     const { page } = visitor
     await page.getByRole('link', { name: 'Add agents' }).click()
     await heading('Add agents to demo')
+    await inField()
     await type('cleo')
     await press('Enter')
     await heading('Give the agent its prompt')

@@ -11,6 +11,7 @@ import { sideways } from './looks/overflow.ts'
 import { differenceOf, takePicture } from './looks/pictures.ts'
 import { screens } from './looks/screens.ts'
 import { type SteadyPage, steadyPage, steadyTexts } from './looks/steady-page.ts'
+import { expectTree } from './looks/tree.ts'
 import { type PortalWorld, startPortalWorld } from './world.ts'
 
 const looks =
@@ -62,6 +63,14 @@ inChromium('the screen', () => {
     test.each([640, 320])('has everything within %i pixels, as an enlarged page has', async (width) => {
       await wear({ width, theme: 'light' })
       expect(await sideways(visitor.page)).toEqual([])
+    })
+
+    test.skipIf(!isPictured)('reads as before', async () => {
+      await wear({ width: 1440, theme: 'light' })
+      await visitor.page.evaluate('scrollTo(0, 0)')
+      await visitor.still()
+      await steadyTexts(visitor.page, world)
+      await expectTree(visitor.page, name)
     })
 
     test.each(isPictured ? looks : [])('looks as before at $width pixels, $theme', async (look) => {
