@@ -149,4 +149,24 @@ inChromium('the page', () => {
     await expect.poll(notified).toEqual([['bridge: 1 item needs you', 'A question to the owner']])
     expect(visitor.faults).toEqual([])
   })
+
+  test('reads the inbox once for all questions that it shows', async () => {
+    const { page } = visitor
+    const { project } = bridge
+    await Promise.all(['one?', 'two?', 'three?'].map(ask))
+    let requests = 0
+    const count = () => {
+      requests += 1
+      return true
+    }
+    await page.route(
+      (url) => url.pathname === `/api/admin/projects/${project.id}/inbox` && count(),
+      (route) => route.continue(),
+    )
+    await page.goto(root)
+    for (const text of ['one?', 'two?', 'three?']) await page.getByText(text, { exact: true }).waitFor()
+    expect(requests).toBe(1)
+    await page.unrouteAll()
+    expect(visitor.faults).toEqual([])
+  })
 })

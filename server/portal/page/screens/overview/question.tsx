@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AttentionItem, OwnerInboxMessage } from '../../../../../sdk/browser.ts'
 import { freshKey } from '../../clock.ts'
+import { inboxMessage } from '../../live/inbox.ts'
 import { owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
@@ -21,7 +22,7 @@ export function Question({ project, item, refresh }: Props) {
   const key = useRef(freshKey())
   useEffect(() => {
     // Without the text, the link to the conversation remains.
-    findMessage(project, item.subject.id).then(setMessage, () => undefined)
+    if (item.subject.id !== null) inboxMessage(project, item.subject.id).then(setMessage, () => undefined)
   }, [project, item.subject.id])
   const { isBusy, error, submit } = useSubmitting(async () => {
     if (message === undefined) return
@@ -63,9 +64,4 @@ export function Question({ project, item, refresh }: Props) {
       </form>
     </>
   )
-}
-
-async function findMessage(project: string, id: string | null): Promise<OwnerInboxMessage | undefined> {
-  for await (const message of owner.inbox.all({ projectId: project })) if (message.id === id) return message
-  return undefined
 }
