@@ -136,7 +136,7 @@ inChromium('the page of an agent', () => {
         if (isMeant) break
         await visitor.page.keyboard.press('Escape')
         await dialog().waitFor({ state: 'detached' })
-        expect(await visitor.page.locator(':focus').innerText()).toBe(label)
+        await expect.poll(() => visitor.page.locator(':focus').innerText()).toBe(label)
       }
       await dialog().getByLabel('Password').fill('not the password')
       await dialog().getByRole('button', { name: verb }).click()
@@ -236,7 +236,7 @@ inChromium('the page of an agent', () => {
     await open(dan.id)
     const revoke = (place: string) => section(place).getByRole('button', { name: /^Revoke/ })
     await revoke('Credentials').click()
-    expect(await page.locator(':focus').innerText()).toBe('Cancel')
+    await expect.poll(() => page.locator(':focus').innerText()).toBe('Cancel')
     await page.keyboard.press('Enter')
     await dialog().waitFor({ state: 'detached' })
     expect((await dan.call({ target: '/api/v1/inbox' })).status).toBe(200)

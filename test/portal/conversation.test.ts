@@ -87,7 +87,7 @@ inChromium('a conversation', () => {
     await page.getByRole('link', { name: '‹ Conversations' }).click()
     await row.waitFor()
     await expect.poll(() => page.getByText('unacknowledged').count()).toBe(0)
-    expect(await page.getByTitle(/unacknowledged message/).count()).toBe(0)
+    await expect.poll(() => page.getByTitle(/unacknowledged message/).count()).toBe(0)
   })
 
   test('opens and closes the menu of a narrow screen by the keyboard', async () => {
@@ -99,7 +99,7 @@ inChromium('a conversation', () => {
     await page.getByRole('link', { name: 'Audit', exact: true }).focus()
     await page.keyboard.press('Escape')
     await expect.poll(() => page.locator('#sections').isVisible()).toBe(false)
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Menu')
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Menu')
     await page.goto(`${bridge.url}/settings`)
     await page.getByRole('link', { name: 'bridge', exact: true }).waitFor()
     await page.getByText('? opens their list.').waitFor()

@@ -56,9 +56,7 @@ inChromium('each dialog', () => {
           expect([words, await accessFaults(page), await sideways(page)]).toEqual([words, [], []])
           await page.keyboard.press('Escape')
           await page.locator('dialog[open]').waitFor({ state: 'detached' })
-          await expect
-            .poll(() => page.evaluate('document.activeElement.innerText.slice(0, 80)'), { timeout: 3000 })
-            .toBe(words)
+          await expect.poll(() => page.evaluate('document.activeElement.innerText.slice(0, 80)')).toBe(words)
         }
       }
       expect(visitor.faults).toEqual([])

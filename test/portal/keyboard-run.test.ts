@@ -37,6 +37,8 @@ inChromium('the first run by keyboard', () => {
 
   const press = (key: string) => visitor.page.keyboard.press(key)
   const type = (text: string) => visitor.page.keyboard.type(text)
+  /** Waits until the screen has put the focus into its first field. */
+  const inField = () => visitor.page.locator('input:focus').waitFor()
   const heading = (name: string) => visitor.page.getByRole('heading', { level: 1, name }).waitFor()
 
   /** Presses Tab until the control with these words has the focus. */
@@ -53,12 +55,14 @@ inChromium('the first run by keyboard', () => {
   }
   const selection = () =>
     visitor.page.evaluate<string>(
-      `(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)`,
+      `(({ value, selectionStart, selectionEnd }) => value?.slice(selectionStart, selectionEnd) ?? '')(document.activeElement)`,
     )
   const copied = async (name: string): Promise<string> => {
     await tabTo(`Copy ${name}'s prompt`)
     await press('Enter')
-    await visitor.page.getByText('Selected: press Ctrl+C').first().waitFor()
+    // The browser refuses the clipboard first.
+    await expect.poll(selection).toContain(`the agent "${name}"`)
+    await visitor.page.getByRole('region', { name }).getByText('Selected: press Ctrl+C').waitFor()
     return selection()
   }
 
@@ -84,13 +88,16 @@ inChromium('the first run by keyboard', () => {
     const { page, picture, faults } = visitor
     await page.goto(server.setupLink)
     await heading('Set up your node')
+    await inField()
     await type('olu')
     await press('Tab')
     await type(ownerPassword)
     await press('Enter')
     await heading('Make your first project')
+    await inField()
     await press('Enter')
     await heading('Name two agents')
+    await inField()
     await press('Enter')
     await heading('Give each agent its prompt')
     const ada = await listen('ada', await copied('ada'))
