@@ -61,6 +61,7 @@ inChromium('an administrator', () => {
   test('does not learn whether another project exists', async () => {
     await open(`/projects/${other}`)
     await mira.page.getByText('It does not exist, or it is not yours.').first().waitFor()
+    await mira.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     expect(await mira.page.getByText('not for mira').count()).toBe(0)
   })
 
@@ -88,7 +89,7 @@ inChromium('an administrator', () => {
     await page.locator('#sections').getByRole('link', { name: 'Tasks' }).click()
     await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
     await page.setViewportSize({ width: 360, height: 640 })
-    expect((await toast.boundingBox())?.width).toBe(344)
+    await expect.poll(async () => (await toast.boundingBox())?.width).toBe(344)
     await toast.getByRole('button', { name: 'Undo' }).click()
     await toast.waitFor({ state: 'hidden' })
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -98,7 +99,9 @@ inChromium('an administrator', () => {
     await page.getByRole('button', { name: 'Create the task' }).click()
     await toast.getByText('The task is created.').waitFor()
     await page.locator('#sections').getByRole('link', { name: 'Transfers' }).click()
-    await toast.waitFor({ state: 'hidden', timeout: 3000 })
+    await page.getByRole('heading', { name: 'Transfers', level: 1 }).waitFor()
+    // By itself it would go after 10 seconds.
+    await toast.waitFor({ state: 'hidden', timeout: 5000 })
   })
 
   test('or anybody else with a wrong password waits, and the page says how long', async () => {

@@ -8,6 +8,7 @@ import { useAnchor } from '../parts/anchor.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useOne, useWhole } from '../parts/whole.ts'
 import { Visible } from '../text/visible.tsx'
@@ -49,7 +50,7 @@ export function Agent() {
       <p>
         <a href={`/projects/${id}/agents`}>‹ Agents</a>
       </p>
-      {data === undefined && <Refusal error={read.error.value} />}
+      {data === undefined && <Refused title="Agent" error={read.error.value} />}
       {data?.id === agent && (
         <Page
           key={agent}

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
-import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 
 export function MessageAddress() {
   const { id = '', message = '' } = useRoute().params
@@ -13,7 +13,7 @@ export function MessageAddress() {
   useEffect(() => {
     find(id, message).then((path) => (path === undefined ? setMissing(true) : route(path, true)), setError)
   }, [id, message])
-  if (error !== undefined) return <Refusal error={error} />
+  if (error !== undefined) return <Refused title="Message" error={error} />
   if (!isMissing) return null
   return (
     <>

@@ -6,7 +6,7 @@ import type { ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { liveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
-import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { act, note } from '../parts/toast.tsx'
 import { Activity } from './overview/activity.tsx'
@@ -20,8 +20,7 @@ export function Overview() {
   useEffect(() => live.stop, [live])
   const state = useComputed(() => live.snapshot.value?.project.state)
   const snapshot = live.snapshot.value
-  if (snapshot === undefined)
-    return live.error.value === undefined ? null : <Refusal error={live.error.value} />
+  if (snapshot === undefined) return <Refused title="Overview" error={live.error.value} />
   const { project, attention, agents, counts } = snapshot
   const words = taskWords(counts.tasks)
   return (

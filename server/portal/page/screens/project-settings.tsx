@@ -6,7 +6,7 @@ import { liveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
-import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Section } from '../parts/section.tsx'
 import { act, note } from '../parts/toast.tsx'
 import { Visible } from '../text/visible.tsx'
@@ -17,8 +17,7 @@ export function ProjectSettings() {
   const live = useMemo(() => liveProject(id), [id])
   useEffect(() => live.stop, [live])
   const project = live.snapshot.value?.project
-  if (project === undefined)
-    return live.error.value === undefined ? null : <Refusal error={live.error.value} />
+  if (project === undefined) return <Refused title="Project" error={live.error.value} />
   return (
     <>
       <p>

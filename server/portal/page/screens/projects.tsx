@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso/router'
 import type { Project, ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
-import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { plural } from '../words/plural.ts'
 import { FirstRun } from './first-run.tsx'
 
@@ -17,7 +17,7 @@ export function Projects() {
     everyProject().then(setProjects, setError)
   }, [])
   const isOwner = session.value?.user.role === 'owner'
-  if (error !== undefined) return <Refusal error={error} />
+  if (error !== undefined) return <Refused title="Projects" error={error} />
   if (projects === undefined) return null
   const target = projects.find(({ id }) => id === into)
   if (target !== undefined) return <FirstRun isFirst={false} into={target} />

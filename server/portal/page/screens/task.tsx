@@ -7,6 +7,7 @@ import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useOne, useWhole } from '../parts/whole.ts'
 import { Body } from '../text/body.tsx'
@@ -50,7 +51,7 @@ function Whole({ project, live, agents: { nameOf } }: Props) {
   const task = one.items.value?.[0]?.value
   const entries = timeline.items.value ?? []
   const error = one.error.value ?? timeline.error.value
-  if (task === undefined) return <Refusal error={error} />
+  if (task === undefined) return <Refused title="Task" error={error} />
   const holder = nameOf(task.assignee_agent_id)
   const { mark, words } = taskStates[task.state]
   const stop = stopWords(task, holder)

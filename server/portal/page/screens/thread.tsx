@@ -7,6 +7,7 @@ import { type LiveProject, liveProject } from '../live/project.ts'
 import { announce } from '../parts/announce.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { act, note } from '../parts/toast.tsx'
 import type { Revealing } from '../parts/windowed.tsx'
@@ -46,7 +47,7 @@ function Opened({ project, conversation, at }: Props) {
   )
   const about = thread.about.value
   const error = thread.error.value
-  if (about === undefined) return <Refusal error={error} />
+  if (about === undefined) return <Refused title="Conversation" error={error} />
   return (
     <>
       <p>

@@ -9,6 +9,7 @@ import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { Refused } from '../parts/refused.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { TextArea } from '../parts/text-area.tsx'
 import { useOne } from '../parts/whole.ts'
@@ -43,7 +44,7 @@ function Whole({ project, live, agents: { nameOf } }: Props) {
   const read = (options: { readonly signal: AbortSignal }) => owner.transfers.get(project, id, options)
   const one = useOne(`transfer ${id}`, read, { live, kinds: ['transfer.'], about: id })
   const transfer = one.items.value?.[0]?.value
-  if (transfer === undefined) return <Refusal error={one.error.value} />
+  if (transfer === undefined) return <Refused title="Transfer" error={one.error.value} />
   const { mark, words } = transferStates[transfer.state]
   return (
     <>
