@@ -10,6 +10,7 @@ import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useWhole } from '../parts/whole.ts'
+import { plainName } from '../text/plain-name.ts'
 import { Visible } from '../text/visible.tsx'
 import { CreateAgent } from './agents/create.tsx'
 import { AgentTable } from './agents/table.tsx'
@@ -93,5 +94,5 @@ const withCount =
   (agents: readonly { readonly environment_id: string | null }[]) =>
   ({ id, name, kind }: Environment) => {
     const count = agents.filter((agent) => agent.environment_id === id).length
-    return [id, `${name} (${kind}, ${count})`] as const
+    return [id, `${plainName(name)} (${kind}, ${count})`] as const
   }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { ReadPage } from '../../../../sdk/audit-export.ts'
-import { limits, oneLine } from '../../../../sdk/browser.ts'
+import { limits } from '../../../../sdk/browser.ts'
 import { liveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
@@ -11,6 +11,7 @@ import { OwnerOnly } from '../parts/owner-only.tsx'
 import { Older, usePages } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
+import { plainName } from '../text/plain-name.ts'
 import { plural } from '../words/plural.ts'
 import { ExportButtons } from './audit/export-buttons.tsx'
 import { FilterForm } from './audit/filter-form.tsx'
@@ -30,7 +31,7 @@ export function ProjectAudit() {
       title="Audit"
       project={id}
       latest={live.snapshot.value?.activity.at(-1)?.id}
-      actors={agents.map((agent) => [agent.id, oneLine(agent.name)])}
+      actors={agents.map((agent) => [agent.id, plainName(agent.name)])}
     >
       <Silence live={live} />
     </Audit>
@@ -55,7 +56,7 @@ export function NodeAudit() {
 
 async function administrators(): Promise<Actors> {
   const all: (readonly [string, string])[] = []
-  for await (const { id, name } of owner.administrators.all()) all.push([id, oneLine(name)])
+  for await (const { id, name } of owner.administrators.all()) all.push([id, plainName(name)])
   return all
 }
 
@@ -85,7 +86,7 @@ function Audit({ title, project, latest, actors, children }: Props) {
   // A narrow screen begins with the records.
   const [isOpen] = useState(() => matchMedia('(min-width: 761px)').matches)
   const me = session.value?.user
-  const people = me === undefined ? actors : [...actors, [me.id, `you (${oneLine(me.name)})`] as const]
+  const people = me === undefined ? actors : [...actors, [me.id, `you (${plainName(me.name)})`] as const]
   return (
     <>
       <div class="head">

@@ -7,6 +7,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { When } from '../parts/when.tsx'
+import { plainName } from '../text/plain-name.ts'
 import { withPeople } from '../words/people.ts'
 import { plural } from '../words/plural.ts'
 import { type Listed, useConversations } from './conversations/listing.ts'
@@ -70,7 +71,7 @@ function Filter({ all, agent }: FilterProps) {
         <option value="">all agents</option>
         {[...names].map(([id, name]) => (
           <option key={id} value={id}>
-            {name}
+            {plainName(name)}
           </option>
         ))}
       </select>

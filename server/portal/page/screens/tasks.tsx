@@ -8,6 +8,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Older } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
+import { plainName } from '../text/plain-name.ts'
 import { columns } from '../words/tasks.ts'
 import { Board } from './tasks/board.tsx'
 import { CreateTask } from './tasks/create.tsx'
@@ -71,7 +72,7 @@ function Filters({
 }: FiltersProps & { readonly agents: readonly { readonly id: string; readonly name: string }[] }) {
   const everyone: readonly (readonly [string, string])[] = [
     ['', 'all agents'],
-    ...agents.map(({ id, name }) => [id, name] as const),
+    ...agents.map(({ id, name }) => [id, plainName(name)] as const),
   ]
   return (
     <fieldset class="work-filters" aria-label="Filters">

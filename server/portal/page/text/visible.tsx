@@ -1,5 +1,7 @@
 /** A name or another short text of somebody else: one line, in its own direction, invisible characters shown. */
+import { useMemo } from 'preact/hooks'
 import { visiblePieces } from '../../../../sdk/browser.ts'
+import { plainName } from './plain-name.ts'
 
 const longest = 120
 
@@ -8,7 +10,7 @@ export function Visible({ text }: { readonly text: string }) {
   const isCut = characters.length > longest
   const shown = isCut ? `${characters.slice(0, longest).join('')}…` : characters.join('')
   return (
-    <bdi title={isCut ? text : undefined}>
+    <bdi title={isCut ? plainName(text) : undefined}>
       <Pieces text={shown} />
     </bdi>
   )
@@ -22,7 +24,7 @@ const mostPieces = 1000
  * only: nothing in it is interpreted.
  */
 export function Pieces({ text }: { readonly text: string }) {
-  const pieces = visiblePieces(text)
+  const pieces = useMemo(() => visiblePieces(text), [text])
   const rest = pieces.slice(mostPieces).map((piece) => piece.text)
   return (
     <>

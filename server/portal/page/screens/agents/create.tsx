@@ -1,12 +1,13 @@
 /** Dialog that creates an agent. Its page then offers the prompt that enrols it. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type Environment, limits, oneLine } from '../../../../../sdk/browser.ts'
+import { type Environment, limits } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActDialog } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { note } from '../../parts/toast.tsx'
+import { plainName } from '../../text/plain-name.ts'
 import { faultsOf } from '../../words/refusals.ts'
 import { draftOf, EnvironmentChoice, environmentOf } from './environment-choice.tsx'
 
@@ -40,7 +41,7 @@ export function CreateAgent({ project, environments, close }: Props) {
       ...(id !== null && { environment_id: id }),
     })
     route(`/projects/${project}/agents/${agent.id}#enrolment`)
-    note(`${oneLine(agent.name)} was created. Give it its prompt.`)
+    note(`${plainName(agent.name)} was created. Give it its prompt.`)
   }
   return (
     <ActDialog

@@ -4,6 +4,7 @@ import type { Environment } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { Field } from '../../parts/field.tsx'
+import { plainName } from '../../text/plain-name.ts'
 
 const kinds = ['laptop', 'server', 'container', 'ci', 'other'] as const
 
@@ -38,7 +39,7 @@ export function EnvironmentChoice({ environments, draft, change, fault }: Props)
         value={draft.id}
         options={[
           ['', 'none'],
-          ...environments.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
+          ...environments.map(({ id, name, kind }) => [id, `${plainName(name)} (${kind})`] as const),
           ['new', 'New environment…'],
         ]}
         change={(id) => change({ ...draft, id })}

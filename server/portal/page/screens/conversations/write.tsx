@@ -15,6 +15,7 @@ import { freshKey } from '../../clock.ts'
 import { answers as answersOfNode, owner } from '../../owner.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
+import { plainName } from '../../text/plain-name.ts'
 import { plural } from '../../words/plural.ts'
 import { type Draft, emptyDraft, types } from './drafts.ts'
 
@@ -83,7 +84,7 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
           >
             {to.map(({ id, name }) => (
               <option key={id} value={id}>
-                {name}
+                {plainName(name)}
               </option>
             ))}
           </select>

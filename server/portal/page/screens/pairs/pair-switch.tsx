@@ -1,9 +1,9 @@
 /** Checkbox of a pair. Unpairing asks first, because it cancels transfers; pairing has an Undo. */
 import { useState } from 'preact/hooks'
-import { oneLine } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActDialog } from '../../parts/dialog.tsx'
 import { act, note } from '../../parts/toast.tsx'
+import { plainName } from '../../text/plain-name.ts'
 import { Visible } from '../../text/visible.tsx'
 
 export interface Named {
@@ -46,7 +46,7 @@ export function PairSwitch({ project, one, other, isPaired, refresh, text }: Pro
       <label class="check">
         <input
           type="checkbox"
-          aria-label={`${oneLine(one.name)} and ${oneLine(other.name)}`}
+          aria-label={`${plainName(one.name)} and ${plainName(other.name)}`}
           checked={isPaired}
           disabled={isBusy}
           onClick={(event) => {

@@ -1,15 +1,11 @@
 /** One administrator: the projects, a new link, and the act that disables. */
 import { useState } from 'preact/hooks'
-import {
-  type Administrator,
-  type AdministratorLink,
-  oneLine,
-  type Project,
-} from '../../../../../sdk/browser.ts'
+import type { Administrator, AdministratorLink, Project } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { act, note } from '../../parts/toast.tsx'
 import { When } from '../../parts/when.tsx'
+import { plainName } from '../../text/plain-name.ts'
 import { Visible } from '../../text/visible.tsx'
 
 interface Props {
@@ -21,7 +17,7 @@ interface Props {
 
 export function Person({ person, projects, issued, read }: Props) {
   const { id, state, has_password, created_at } = person
-  const name = oneLine(person.name)
+  const name = plainName(person.name)
   const shown = <Visible text={person.name} />
   const set = async (to: 'enabled' | 'disabled') => {
     await owner.administrators.setState(id, to)
@@ -106,9 +102,8 @@ function Projects({ person: { id, name, project_ids }, projects, read }: Project
     }
     await act(async () => {
       await put(isWanted)
-      note(`${name} ${isWanted ? 'manages' : 'no longer manages'} ${oneLine(project.name)}.`, () =>
-        put(!isWanted),
-      )
+      const verb = isWanted ? 'manages' : 'no longer manages'
+      note(`${plainName(name)} ${verb} ${plainName(project.name)}.`, () => put(!isWanted))
     })
   }
   return (
@@ -119,7 +114,7 @@ function Projects({ person: { id, name, project_ids }, projects, read }: Project
       {projects.length === 0 && <p class="meta">There is no project yet.</p>}
       {projects.length > 0 && project_ids.length === 0 && (
         <p>
-          {name} sees no project. Tick the projects that {name} may manage.
+          <Visible text={name} /> sees no project. Tick the projects that <Visible text={name} /> may manage.
         </p>
       )}
       {projects.map((project) => (

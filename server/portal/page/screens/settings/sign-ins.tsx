@@ -4,6 +4,7 @@ import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { note } from '../../parts/toast.tsx'
 import { When } from '../../parts/when.tsx'
+import { plainName } from '../../text/plain-name.ts'
 import { Visible } from '../../text/visible.tsx'
 import { browserOf } from '../../words/browser.ts'
 
@@ -51,7 +52,7 @@ function Row({ signIn: { id, user_agent, created_at, last_used_at, expires_at, c
   return (
     <tr>
       <th scope="row">
-        <span title={user_agent}>
+        <span title={plainName(user_agent)}>
           <Visible text={program} />
         </span>
         {current && <span class="tag">this one</span>}
@@ -69,7 +70,7 @@ function Row({ signIn: { id, user_agent, created_at, last_used_at, expires_at, c
         ) : (
           <ActButton
             label="End…"
-            about={`End the sign-in of ${program}`}
+            about={`End the sign-in of ${plainName(program)}`}
             title="End this sign-in?"
             verb="End the sign-in"
             act={end}

@@ -8,6 +8,7 @@ import { ActDialog } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { note } from '../../parts/toast.tsx'
+import { plainName } from '../../text/plain-name.ts'
 import { faultsOf } from '../../words/refusals.ts'
 
 interface Props {
@@ -78,7 +79,7 @@ function Form({ project, agents, created, close }: Props & { readonly close: () 
             <Choice
               label="Assignee"
               value={assignee}
-              options={agents.map(({ id, name }) => [id, name])}
+              options={agents.map(({ id, name }) => [id, plainName(name)])}
               change={setAssignee}
             />
             <Field
