@@ -57,7 +57,8 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
  * with one index lookup each.
  */
 function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuery) {
-  const by = sql`from audit where project_id is ${projectId} and actor_id = ${actor}`
+  const mine = projectId === null ? sql`project_id is null` : sql`project_id = ${projectId}`
+  const by = sql`from audit where ${mine} and actor_id = ${actor}`
   const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
   const maxRows = (query.limit ?? limits.pageDefault) + 1
   return sql<number>`(

@@ -21,6 +21,12 @@ export interface Prepared<P, O> {
   run(db: Db, parameters: P): Promise<number>
 }
 
+/** Writes the SQL of each query that the loaded files prepare. */
+const writers: ((dialect: StoreDialect) => string)[] = []
+
+/** Returns the SQL of every query, so that a test can prepare it on each database. */
+export const everyPrepared = (dialect: StoreDialect): string[] => writers.map((write) => write(dialect))
+
 type Placeholders<P> = <K extends keyof P & string>(name: K) => P[K]
 
 /**
@@ -31,6 +37,7 @@ export function prepared<P extends object>() {
   return <O>(build: (db: Db, p: Placeholders<P>) => Compilable<O>): Prepared<P, O> => {
     const queries: Partial<Record<DialectName, Query<P>>> = {}
     const queryFor = (dialect: StoreDialect): Query<P> => (queries[dialect.name] ??= compile(build, dialect))
+    writers.push((dialect) => queryFor(dialect).sql)
     return {
       async all(db, parameters) {
         const view = viewOf(db)

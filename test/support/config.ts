@@ -1,0 +1,6 @@
+import { type Config, readConfig, type SettingName } from '../../server/config.ts'
+import { storeSettings } from './postgres.ts'
+
+/** The settings of a server, or of a command on the host, for a data folder and the store of the run. */
+export const testConfig = (data: string, settings: Partial<Record<SettingName, string>> = {}): Config =>
+  readConfig({ data, ...storeSettings(data), ...settings }, {})
