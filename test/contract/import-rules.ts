@@ -312,18 +312,31 @@ const chance: Rule = ({ path, code, imports }) => {
     : [`uses ${used}: take the clock or randomness from the context or the options`]
 }
 
-const sqliteWords = /\b(?:likely|ifnull|julianday|octet_length|strftime)\(|`\+[\w$]|\browid\b/
+const sqliteWords =
+  /\b(?:likely|ifnull|julianday|octet_length|strftime)\(|`\+[\w$]|\browid\b|\b(?:where|and|or) [\w.]+ is (?:not )?\$\{/
+const postgresWords =
+  /\b(?:unnest|least|greatest|string_agg|pg_[a-z_]+)\(|\bskip locked\b|\bfor update\b|\bextract\(epoch|`[^`]*::(?:text|int|bigint|jsonb)\b/i
 
 /** Files that may know SQLite: its side of the database, the fragments, and the backups of its file. */
 const knowsSqlite = /^server\/(database\/(sqlite\/|migrations\/|sql\.ts$)|host\/)/
 
-/** There are two databases, so the SQL that only SQLite understands is in one folder and one file. */
+/** Files that may know PostgreSQL. */
+const knowsPostgres = /^server\/database\/(postgres\/|sql\.ts$)/
+
+/** There are two databases, so the SQL that only one understands is in one folder and one file. */
 const portableSql: Rule = ({ path, code }) => {
-  if (!path.startsWith('server/') || knowsSqlite.test(path)) return []
-  const used = sqliteWords.exec(code)?.[0]
-  return used === undefined
-    ? []
-    : [`uses ${used}: SQL that only SQLite understands has a name in server/database/sql.ts`]
+  if (!path.startsWith('server/')) return []
+  const sqlite = knowsSqlite.test(path) || knowsPostgres.test(path) ? undefined : sqliteWords.exec(code)?.[0]
+  const postgres = knowsPostgres.test(path) ? undefined : postgresWords.exec(code)?.[0]
+  const faults: [used: string | undefined, database: string][] = [
+    [sqlite, 'SQLite'],
+    [postgres, 'PostgreSQL'],
+  ]
+  return faults.flatMap(([used, database]) =>
+    used === undefined
+      ? []
+      : [`uses ${used}: SQL that only ${database} understands has a name in server/database/sql.ts`],
+  )
 }
 
 /** Each driver is known to the folder of its database only. */
