@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { FileOrder } from './test/support/order.ts'
+import { leftOut } from './test/support/sqlite-only-files.ts'
 
 /** Where `.ci/run` reads the counts. */
 const report = 'coverage/tests.json'
@@ -11,6 +12,9 @@ const nowhere = '/dev/null/not-set-by-the-test'
 /** Tests of the owner's page in Chromium: `npm run test:page`. The first one is also part of `npm test`. */
 const smoke = 'test/portal/smoke.test.ts'
 const page = 'test/portal/*.test.ts'
+
+/** Tests of what only SQLite does. */
+const notHere = leftOut(import.meta.dirname, process.env.BRIDGE_TEST_STORE)
 
 /** Files that mock modules, or listen to every statement of their process. */
 const aProcessEach = ['test/faults/fencing-control.test.ts', 'test/**/query-plans.test.ts']
@@ -27,14 +31,19 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/bench/**', ...aProcessEach, page.replace('*', '!(smoke)')],
+          exclude: ['test/bench/**', ...aProcessEach, page.replace('*', '!(smoke)'), ...notHere],
           isolate: false,
           setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
         },
       },
       {
         extends: true,
-        test: { name: 'alone', include: aProcessEach, setupFiles: ['test/support/leftovers.ts'] },
+        test: {
+          name: 'alone',
+          include: aProcessEach,
+          exclude: notHere,
+          setupFiles: ['test/support/leftovers.ts'],
+        },
       },
       // All files share one Chromium, each with browsers of its own in it.
       {

@@ -3,10 +3,10 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { OwnerInboxMessage, ProjectSnapshot } from '../../sdk/index.ts'
-import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import type { TestAgent } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
 import { createTask } from '../support/tasks.ts'
 
@@ -16,7 +16,7 @@ let desk: Desk
 beforeAll(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
-  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const link = await issueOwnerLink(testConfig(bridge.data))
   const login = ['admin', 'login', '--url', bridge.url, '--link']
   expect((await desk.run(login, { stdin: `${link}\n` })).code).toBe(0)
 })

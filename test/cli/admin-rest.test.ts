@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createContext } from '../../cli/context.ts'
 import { type AuditFile, writeAuditFile } from '../../cli/owner/audit-file.ts'
 import type { AuditRecord } from '../../sdk/index.ts'
-import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
 
 let bridge: TestBridge
@@ -16,7 +16,7 @@ let desk: Desk
 beforeAll(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
-  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const link = await issueOwnerLink(testConfig(bridge.data))
   await desk.run(['admin', 'login', '--url', bridge.url, '--link'], { stdin: `${link}\n` })
 })
 

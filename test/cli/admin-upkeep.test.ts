@@ -6,9 +6,9 @@ import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadWording, snapshotText } from '../../cli/owner/snapshot-text.ts'
 import { type ProjectSnapshot, reportHost } from '../../sdk/index.ts'
-import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { Desk } from '../support/desk.ts'
 import { daysAgo, tamper } from '../support/tamper.ts'
 
@@ -18,7 +18,7 @@ let desk: Desk
 beforeAll(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
-  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const link = await issueOwnerLink(testConfig(bridge.data))
   const { code, stderr } = await desk.run(['admin', 'login', '--url', bridge.url, '--link'], {
     stdin: `${link}\n`,
   })

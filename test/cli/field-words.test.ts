@@ -6,8 +6,10 @@ import { nothingTyped, subjectOf } from '../../cli/failures/field-words.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { BridgeError } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { Desk } from '../support/desk.ts'
 import { ownerPassword } from '../support/owner.ts'
+import { dropDatabase, makeEmptyDatabase } from '../support/postgres.ts'
 import { enrolled } from '../support/profiles.ts'
 
 let bridge: TestBridge
@@ -102,9 +104,9 @@ test('a set-up with too short a password is refused with that reason, and the li
   const fresh = await Desk.make()
   const data = join(fresh.folder, 'data')
   const { initServer } = await import('../../server/host/init.ts')
-  const { readConfig } = await import('../../server/config.ts')
   const { startServer } = await import('../../server/server.ts')
-  const config = readConfig({ data, port: '0' }, {})
+  await makeEmptyDatabase(data)
+  const config = testConfig(data, { port: '0' })
   const { setupLink } = await initServer(config)
   const running = await startServer({ ...config, logLevel: 'silent' })
   const setup = (password: string) =>
@@ -117,5 +119,6 @@ test('a set-up with too short a password is refused with that reason, and the li
   })
   expect(await setup('correct horse battery staple')).toMatchObject({ code: 0 })
   await running.stop()
+  await dropDatabase(data)
   await fresh.remove()
 })

@@ -14,8 +14,9 @@ import { reservePath } from '../../server/storage/reserve-file.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { checkStore } from '../support/invariants.ts'
+import { onFile } from '../support/sqlite-file.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
-import { daysAgo, tamper } from '../support/tamper.ts'
+import { daysAgo } from '../support/tamper.ts'
 import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
 
 const mebibyte = 1024 * 1024
@@ -138,7 +139,7 @@ const wrongIn = (data: string) =>
   withStoreCopy(data, checkStore).filter((each) => !each.startsWith('each message sent has one audit record'))
 
 const storedOf = (data: string, ids: readonly string[]) =>
-  tamper(data, (db) =>
+  onFile(data, (db) =>
     db
       .prepare('SELECT count(*) FROM messages WHERE id IN (SELECT value FROM json_each(?))')
       .pluck()
@@ -152,7 +153,7 @@ async function forget({ data, ben }: TestBridge): Promise<void> {
     if (messages.length === 0) break
     await ben.acknowledge(...messages.map(({ id }) => id))
   }
-  tamper(data, (db) => {
+  onFile(data, (db) => {
     db.prepare('UPDATE messages SET created_at = ?, acknowledged_at = ?').run(daysAgo(120), daysAgo(110))
     // Records about the messages are removed before the messages.
     db.prepare("DELETE FROM audit WHERE kind = 'message.sent'").run()
@@ -182,7 +183,7 @@ test('retention frees space inside the database of a disk that stays full, and w
   await expect.poll(async () => (await ready(bridge)).ready).toBe(true)
   expect(hasReserve(bridge)).toBe(false)
   expect((await sending(bridge, conversation, refused.key)).status).toBe(200)
-  const removed = tamper(data, (db) =>
+  const removed = onFile(data, (db) =>
     db.prepare('SELECT max(removed_through_sequence) FROM conversations').pluck().get(),
   )
   expect(removed).toBe(oldMessages)
@@ -220,7 +221,7 @@ test('without a reserve, a request whose nonce cannot be stored is refused inste
   const conversation = await ada.conversationWith(ben.id)
   disk.fill()
   expect(told((await sendUntilFull(bridge, conversation, 'note')).refused.reply)).toEqual(full)
-  const nonces = () => tamper(data, (db) => db.prepare('SELECT count(*) FROM nonces').pluck().get() as number)
+  const nonces = () => onFile(data, (db) => db.prepare('SELECT count(*) FROM nonces').pluck().get() as number)
   const read = () => ada.call({ target: `/api/v1/conversations/${conversation}/messages` })
   let refused = 0
   for (let attempt = 0; attempt < 2000 && refused < 20; attempt += 1) {

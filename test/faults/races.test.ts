@@ -7,22 +7,23 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../server/config.ts'
 import { nodeLane } from '../../server/database/lanes.ts'
-import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 import { initServer } from '../../server/host/init.ts'
+import { openStore } from '../../server/open-store.ts'
 import { startServer } from '../../server/server.ts'
 import { startBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { ownerPassword } from '../support/owner.ts'
+import { dropDatabase, makeEmptyDatabase } from '../support/postgres.ts'
 
 async function freshFolder() {
   const data = await mkdtemp(join(tmpdir(), 'bridge-races-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
-  const config = readConfig(
-    { data, port: '0', log_level: 'silent', reserve_bytes: '0', failed_auth_per_minute: '100000' },
-    {},
-  )
+  onTestFinished(() => dropDatabase(data))
+  await makeEmptyDatabase(data)
+  const settings = { port: '0', log_level: 'silent', reserve_bytes: '0', failed_auth_per_minute: '100000' }
+  const config = testConfig(data, settings)
   return { data, config, ...(await initServer(config)) }
 }
 
@@ -91,13 +92,13 @@ test('a reader that pages by id during inserts misses no row and sees none twice
 })
 
 test('a reader sees no row before its commit: not while the unit runs, and never if it fails', async () => {
-  const { data } = await freshFolder()
+  const { config } = await freshFolder()
   const fail = (error: unknown) => {
     throw error
   }
   const clock = () => new Date()
   const options = { clock, monotonicMs: () => performance.now(), random: randomBytes }
-  const store = openNodeDatabase({ data, ...options, onFatal: fail, onEffectError: fail })
+  const store = await openStore(config, { ...options, onFatal: fail, onEffectError: fail })
   onTestFinished(() => store.close())
   const row = (number: number) => ({ number, name: 'x', applied_at: 'now' })
   const count = () =>

@@ -15,7 +15,8 @@ import { startBridge } from '../support/bridge.ts'
 import { chanceFrom } from '../support/chance.ts'
 import { invariants } from '../support/invariants.ts'
 import { populate } from '../support/population.ts'
-import { daysAgo, tamper } from '../support/tamper.ts'
+import { onFile } from '../support/sqlite-file.ts'
+import { daysAgo } from '../support/tamper.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 3)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -59,7 +60,7 @@ interface Left {
 }
 
 const look = (data: string): Left =>
-  tamper(data, (database) => ({
+  onFile(data, (database) => ({
     removed: Object.fromEntries(
       database
         .prepare<[], [string, number]>('SELECT id, removed_through_sequence FROM conversations ORDER BY id')
@@ -103,7 +104,7 @@ test(`maintenance that is killed ${kills} times keeps the messages that must sta
   try {
     const people = populate(bridge.data, conversations, 4)
     const ids = people.conversations.filter((id) => id !== '')
-    tamper(bridge.data, (database) => fill(database, ids, people.projectId))
+    onFile(bridge.data, (database) => fill(database, ids, people.projectId))
     const chance = chanceFrom(seed)
     let before = look(bridge.data)
     const { unread } = before

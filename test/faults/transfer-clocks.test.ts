@@ -9,15 +9,14 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import type { Bridge } from '../../sdk/index.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { bridgeOf } from '../support/bridges.ts'
 import { act, fileOf, finalize, look, offer, putPart, told, upload } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
+import { openStore } from '../support/test-store.ts'
 import { openWire, type Wire } from './lab/cut-proxy.ts'
 
 const isRun = process.env.BRIDGE_TRANSFER_PHASES === 'all'
@@ -152,10 +151,10 @@ const phases: Readonly<Record<string, Phase>> = {
 
 const hasBytes = (id: string) => existsSync(join(bridge.data, 'packages', id))
 function secretsOf(id: string): number {
-  const database = new Database(databasePath(bridge.data), { readonly: true })
+  const database = openStore(bridge.data)
   try {
     const sql = 'SELECT count(*) FROM transfer_secrets WHERE transfer_id = ?'
-    return database.prepare<[string], number>(sql).pluck().get(id) as number
+    return database.prepare<number>(sql).pluck().get(id) as number
   } finally {
     database.close()
   }

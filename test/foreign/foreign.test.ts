@@ -13,9 +13,9 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { type RunningHelper, readOptions, startHelper } from '../../helper/main.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 
 /** Debian's own Python; `apt-get install python3-cryptography python3-websockets`. */
 const python = '/usr/bin/python3'
@@ -73,7 +73,7 @@ test.skipIf(!isThere)('a client in Python does everything that the page describe
   let passedMs = 0
   let bridge = await startBridge({ monotonicMs: () => performance.now() + passedMs })
   let helper: RunningHelper | undefined
-  const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+  const link = await issueOwnerLink(testConfig(bridge.data))
   const acts: Readonly<Record<string, (ask: Ask) => Promise<unknown>>> = {
     restart: async () => {
       bridge = await bridge.restart()

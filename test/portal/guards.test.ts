@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../server/config.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { codeOf } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { stillness } from './looks/still.ts'
@@ -74,7 +74,7 @@ inChromium('the page', () => {
   })
 
   test('takes the token of a link out of its address before it sends anything, and sends it once', async () => {
-    const link = await issueOwnerLink(readConfig({ data: bridge.data }, {}))
+    const link = await issueOwnerLink(testConfig(bridge.data))
     const token = new URL(link).hash.slice(1)
     const visitor = await chromium.visitor(bridge.url)
     const { page } = visitor

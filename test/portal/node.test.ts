@@ -1,8 +1,8 @@
 /** The node, its people, and how far an administrator of projects can see. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../server/config.ts'
 import { issueTelemetryToken } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { exchange } from '../support/http.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
@@ -51,7 +51,7 @@ inChromium('the node', () => {
   }
 
   const report = async (cpu_percent: number) => {
-    const token = await issueTelemetryToken(readConfig({ data: bridge.data }, {}))
+    const token = await issueTelemetryToken(testConfig(bridge.data))
     const sample = { host: 'build-01', sampled_at: bridge.clock().toISOString(), cpu_percent }
     const memory = { memory_used_bytes: 12 * 1024 ** 3, memory_total_bytes: 32 * 1024 ** 3 }
     const reply = await exchange(bridge.url, {

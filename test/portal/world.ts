@@ -4,14 +4,13 @@
  *
  * The clock of the node stands still. A test lets time pass with `world.clock.advance`.
  */
-import Database from 'better-sqlite3'
-import { readConfig } from '../../server/config.ts'
 import { issueTelemetryToken } from '../../server/host/init.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type TestClock, testClock } from '../support/clock.ts'
+import { testConfig } from '../support/config.ts'
 import { exchange } from '../support/http.ts'
 import type { TestOwner } from '../support/owner.ts'
+import { openStore } from '../support/test-store.ts'
 import { sameBytes } from './world/chance.ts'
 import { type Files, files } from './world/files.ts'
 import { type People, settle } from './world/people.ts'
@@ -58,7 +57,7 @@ export async function startPortalWorld(): Promise<PortalWorld> {
 
 /** Removes the first messages of a conversation, as the node does when their time has passed. */
 function removeFirst(data: string, conversation: string, through: number): void {
-  const database = new Database(databasePath(data))
+  const database = openStore(data)
   database
     .prepare('DELETE FROM messages WHERE conversation_id = ? AND sequence <= ?')
     .run(conversation, through)
@@ -94,7 +93,7 @@ async function beHere(bridge: TestBridge, { agents }: People): Promise<void> {
 const gib = 1024 ** 3
 
 async function report({ url, data, clock }: TestBridge, host: string, cpu_percent: number, used: number) {
-  const token = await issueTelemetryToken(readConfig({ data }, {}))
+  const token = await issueTelemetryToken(testConfig(data))
   const sample = { host, sampled_at: clock().toISOString(), cpu_percent }
   const { status, text } = await exchange(url, {
     method: 'POST',

@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type KeptSignIn, nodeStatus, Owner, pooledFetch } from '../../sdk/program.ts'
-import { readConfig } from '../../server/config.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startServer } from '../../server/server.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { answerJson, startNode } from '../support/fake-node.ts'
 import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
+import { dropDatabase, makeEmptyDatabase } from '../support/postgres.ts'
 import { kept, recording, refusal, resume, signIn } from './owner-client.ts'
 
 let bridge: TestBridge
@@ -26,7 +27,9 @@ afterAll(async () => {
 test('a fresh node is set up once with the token of its link', async () => {
   const data = await mkdtemp(join(tmpdir(), 'bridge-owner-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
-  const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
+  onTestFinished(() => dropDatabase(data))
+  await makeEmptyDatabase(data)
+  const config = testConfig(data, { port: '0', log_level: 'silent', reserve_bytes: '0' })
   const { setupLink } = await initServer(config)
   const server = await startServer(config, { passwordCost: 4 })
   onTestFinished(() => server.stop())

@@ -2,13 +2,12 @@
  * A leaked enrolment code: the cost of its second use for the store, and the address that is charged.
  * Contract §4.
  */
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import { claimBody } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'
+import { openStore } from '../support/test-store.ts'
 
 test('a used code is charged to the address and recorded once per hour', async () => {
   const bridge = await startBridge({ settings: { failed_auth_per_minute: '5' } })
@@ -20,7 +19,7 @@ test('a used code is charged to the address and recorded once per hour', async (
     const headers = [['Content-Type', 'application/json']] as const
     return (await exchange(bridge.url, { method: 'POST', target, headers, body })).status
   }
-  const database = new Database(databasePath(bridge.data), { readonly: true })
+  const database = openStore(bridge.data)
   const records = database.prepare("SELECT count(*) FROM audit WHERE kind = 'enrollment.reused'").pluck()
   expect(await claim()).toBe(200)
   const statuses = []

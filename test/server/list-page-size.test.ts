@@ -4,17 +4,16 @@
  *
  * Contract §1 "Lists".
  */
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec, ResponseOf } from '../../sdk/contract/endpoint.ts'
 import { transferLimits } from '../../sdk/contract/helper/limits.ts'
 import { type ContractEntry, endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { fileOf, offer } from '../support/files.ts'
 import { cookieOf, TestOwner } from '../support/owner.ts'
 import { act, createTask, heldBy } from '../support/tasks.ts'
+import { openStore } from '../support/test-store.ts'
 import { unknownId } from './endpoints/case.ts'
 import { type Ready, send } from './endpoints/send.ts'
 import { type Pair, startWorld, type World } from './endpoints/world.ts'
@@ -101,12 +100,12 @@ async function administrators(): Promise<Filled> {
       body: { name: longName(n) },
     })
   const made = (await times(30, make)).map(({ administrator }) => administrator.id)
-  const database = new Database(databasePath(other.bridge.data))
+  const database = openStore(other.bridge.data)
   database.exec(`
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
     INSERT INTO projects (id, name, description, state, message_budget, created_at, updated_at)
       SELECT printf('01890000-0000-7000-8000-%012x', i), 'many ' || i, '', 'active', 60, at, at
-      FROM n, (SELECT created_at AS at FROM projects LIMIT 1);
+      FROM n, (SELECT created_at AS at FROM projects LIMIT 1) first;
     INSERT INTO project_administrators (user_id, project_id, created_at)
       SELECT u.id, p.id, p.created_at FROM owner_users u, projects p
       WHERE u.role = 'administrator' AND p.name LIKE 'many %'`)

@@ -7,6 +7,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { OwnerInbox } from '../../sdk/contract/owner/messages.ts'
 import type { TestAgent } from '../support/agent.ts'
 import type { TestOwner } from '../support/owner.ts'
+import { onSqlite } from '../support/sqlite-only.ts'
 import { explain, growing, statementsOf } from '../support/statements.ts'
 import { type Pair, startWorld, type World } from './endpoints/world.ts'
 
@@ -88,13 +89,16 @@ test('an administrator sees assigned projects only, and an agent sees neither li
   expect(bodies(await all(kim.by))).toEqual([])
 })
 
-test('an inbox searches the index of unacknowledged messages, and scans no table', async () => {
-  const { owner, bridge } = world
-  for (const read of [() => ofProject(owner, one), () => all(owner)]) {
-    const texts = (await statementsOf(read)).filter((text) => text.includes('from "messages"'))
-    expect(texts.length).toBeGreaterThan(0)
-    const found = explain(bridge.data, texts)
-    expect(found.flatMap(({ steps }) => steps).join('\n')).toContain('messages_to_owner')
-    expect(growing(found)).toEqual([])
-  }
-})
+onSqlite('test/server/postgres/plans.test.ts').test(
+  'an inbox searches the index of unacknowledged messages, and scans no table',
+  async () => {
+    const { owner, bridge } = world
+    for (const read of [() => ofProject(owner, one), () => all(owner)]) {
+      const texts = (await statementsOf(read)).filter((text) => text.includes('from "messages"'))
+      expect(texts.length).toBeGreaterThan(0)
+      const found = explain(bridge.data, texts)
+      expect(found.flatMap(({ steps }) => steps).join('\n')).toContain('messages_to_owner')
+      expect(growing(found)).toEqual([])
+    }
+  },
+)

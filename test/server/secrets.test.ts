@@ -7,16 +7,16 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import { claimBody, enroll, legacyAgent, type TestAgent } from '../support/agent.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerPassword, setUpOwner, TestOwner } from '../support/owner.ts'
-import { freePort, startServerProcess } from '../support/process.ts'
+import { isOnPostgres } from '../support/postgres.ts'
+import { freePort, type ServerProcess, startServerProcess } from '../support/process.ts'
+import { openStore, storedBytes } from '../support/test-store.ts'
 
 /** The secret as text, and as the bytes and hex digits that a base64url token encodes. */
 function formsOf(secret: string): Buffer[] {
@@ -158,17 +158,10 @@ test('no secret is left anywhere', async () => {
   }
   expect(read.filter(({ status }) => status === 200).length).toBeGreaterThan(10)
 
-  const database = new Database(databasePath(node.data), { readonly: true })
+  const database = openStore(node.data)
   const audit = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   database.close()
-  const { file } = await backUp({
-    data: node.data,
-    destination: node.folder,
-    clock: now,
-    random: randomBytes,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-  })
+  const file = isOnPostgres ? undefined : await backedUp(node)
   const metrics = await exchange(`http://127.0.0.1:${metricsPort}`, {
     method: 'GET',
     target: '/metrics',
@@ -178,7 +171,7 @@ test('no secret is left anywhere', async () => {
     /^bridge_request_duration_seconds_count\{endpoint="enrollments.claim",status="200"\} 2$/m,
   )
   const places: Record<string, Buffer> = {
-    'the name of the backup': Buffer.from(file),
+    'the name of the backup': Buffer.from(file ?? ''),
     'the metrics': Buffer.from(metrics.text),
     'the log': Buffer.from(node.errors),
     'an error': Buffer.from(
@@ -193,9 +186,10 @@ test('no secret is left anywhere', async () => {
   for (const [place, bytes] of Object.entries(places))
     expect([place, bytes.includes(body)]).toEqual([place, false])
   for (const name of readdirSync(node.data)) places[name] = readFileSync(join(node.data, name))
-  expect(places['bridge.db-wal']?.includes(body)).toBe(true)
-  places['the backup'] = readFileSync(file)
-  expect(places['the backup'].includes(body)).toBe(true)
+  if (file === undefined) places['the database'] = storedBytes(node.data)
+  else places['the backup'] = readFileSync(file)
+  for (const place of file === undefined ? ['the database'] : ['bridge.db-wal', 'the backup'])
+    expect([place, places[place]?.includes(body)]).toEqual([place, true])
   for (const [what, secret] of Object.entries(secrets)) {
     const found = Object.entries(places).filter(([, bytes]) =>
       formsOf(secret).some((form) => bytes.includes(form)),
@@ -203,6 +197,16 @@ test('no secret is left anywhere', async () => {
     expect([what, found.map(([place]) => place)]).toEqual([what, []])
   }
 })
+
+/** Backs up the store of the node; returns the file. */
+async function backedUp({ data, folder }: ServerProcess): Promise<string> {
+  const made = await backUp({
+    ...{ data, destination: folder, clock: () => new Date(), random: randomBytes },
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  })
+  return made.file
+}
 
 /**
  * Makes direct transfers whose endpoint and token are deposited, read, replaced, and deleted with their end.

@@ -3,12 +3,11 @@
  *
  * Contract §10 "Sign-in".
  */
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
+import { openStore } from '../support/test-store.ts'
 
 /** Slow enough that other requests arrive in between. */
 const slow = 14
@@ -35,7 +34,7 @@ const confirm = (to: TestBridge, password: string) =>
 
 test('a password is stored as scrypt with N=2^17, r=8, p=1 and a random salt', async () => {
   const own = await startBridge({ passwordCost: 17 })
-  const db = new Database(join(own.data, 'bridge.db'), { readonly: true })
+  const db = openStore(own.data)
   const stored = db.prepare('SELECT password FROM owner_users').pluck().get()
   db.close()
   expect(stored).toMatch(/^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)

@@ -6,12 +6,12 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { readConfig } from '../../server/config.ts'
 import { DataFolderLockedError } from '../../server/database/sqlite/lock.ts'
 import { startServer } from '../../server/server.ts'
 import { addressPath, databasePath } from '../../server/storage/data-folder.ts'
 import { enroll, type TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { openWait } from '../support/waits.ts'
@@ -99,7 +99,7 @@ describe('the program', () => {
   })
 
   test('a second server on the folder is refused, and the first continues', async () => {
-    const config = readConfig({ data: server.data, port: '0', log_level: 'silent', reserve_bytes: '0' }, {})
+    const config = testConfig(server.data, { port: '0', log_level: 'silent', reserve_bytes: '0' })
     await expect(startServer(config)).rejects.toThrow(DataFolderLockedError)
     expect((await people.ada.call({ target: '/api/v1/peers' })).status).toBe(200)
     await server.kill('SIGKILL')

@@ -31,6 +31,9 @@ import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
 import { initServer } from '../../server/host/init.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/store.test.ts')
 
 const clock = () => new Date()
 const signedAt = Math.floor(Date.now() / 1000)

@@ -5,14 +5,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
-import { readConfig } from '../../server/config.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
-import { databasePath } from '../../server/storage/data-folder.ts'
 import type { TestClock } from '../support/clock.ts'
+import { testConfig } from '../support/config.ts'
 import { makeInstallation } from '../support/installation.ts'
+import { dropDatabase } from '../support/postgres.ts'
 import { exchangeOne } from '../support/raw-client.ts'
 import type { RawReply } from '../support/raw-replies.ts'
+import { openStore, type TestStore } from '../support/test-store.ts'
 import type { Vector, VectorIdentity } from '../vectors/signing-source/vector.ts'
 
 export interface VectorServer {
@@ -34,7 +34,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
   if (first === undefined) throw new Error('no vector to stand for')
   const data = await mkdtemp(join(tmpdir(), 'bridge-vectors-'))
   const settings = { failed_auth_per_minute: '100000', rate_per_second: '100000', rate_burst: '100000' }
-  const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', ...settings }, {})
+  const config = testConfig(data, { port: '0', log_level: 'silent', reserve_bytes: '0', ...settings })
   const clock = standingClock(new Date(first.now * 1000))
   await makeInstallation(config)
   fillStore(data, first, vectors)
@@ -51,6 +51,7 @@ export async function startVectorServer(vectors: readonly Vector[]): Promise<Vec
     },
     async close() {
       await server.stop()
+      await dropDatabase(data)
       await rm(data, { recursive: true, force: true })
     },
   }
@@ -79,11 +80,15 @@ function fillStore(
   { server_id, identity, floor, now }: Vector,
   vectors: readonly Vector[],
 ): void {
-  const database = new Database(databasePath(data))
+  const database = openStore(data)
   const at = new Date(now * 1000).toISOString()
   database.prepare('UPDATE server SET server_id = ?').run(server_id)
   // The node treats a store with credentials and without a floor as restored from a backup.
-  database.prepare('INSERT OR REPLACE INTO replay_floor (one, floor) VALUES (1, ?)').run(floor)
+  database
+    .prepare(
+      'INSERT INTO replay_floor (one, floor) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET floor = excluded.floor',
+    )
+    .run(floor)
   database
     .prepare(`INSERT INTO projects (id, name, description, state, created_at, updated_at)
     VALUES (?, 'vectors', '', 'active', ?, ?)`)
@@ -109,12 +114,7 @@ const plainKey = {
   state: 'active',
 } as const
 
-function insertCredential(
-  database: Database.Database,
-  at: string,
-  agentId: string,
-  identity: VectorIdentity,
-): void {
+function insertCredential(database: TestStore, at: string, agentId: string, identity: VectorIdentity): void {
   const { credential_id, binding, public_key, device, secret_sha256, state } = identity
   database
     .prepare(`INSERT INTO credentials (id, project_id, agent_id, binding, public_key, device, secret_sha256, scopes,
@@ -135,15 +135,14 @@ function insertCredential(
 }
 
 function insertSessions(
-  database: Database.Database,
+  database: TestStore,
   at: string,
   credentialId: string,
   vectors: readonly Vector[],
 ): void {
-  const insert =
-    database.prepare(`INSERT OR IGNORE INTO sessions (id, project_id, agent_id, credential_id, instance_id,
+  const insert = database.prepare(`INSERT INTO sessions (id, project_id, agent_id, credential_id, instance_id,
     generation, state, client_name, client_version, started_at, last_contact_at, ended_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, 'vectors', '1', ?, ?, ?)`)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 'vectors', '1', ?, ?, ?) ON CONFLICT DO NOTHING`)
   const store = (id: string, generation: number, state: string) => {
     const foreign = state === 'foreign'
     const [agentId, credential] = foreign ? [stranger.agent, strangerCredential] : [owner.agent, credentialId]
@@ -168,7 +167,7 @@ function insertSessions(
 }
 
 /** Inserts a message, so that a vector whose request is a long-poll is answered immediately. */
-function insertMail(database: Database.Database, at: string): void {
+function insertMail(database: TestStore, at: string): void {
   const conversation = '00000000-0000-7000-8000-00000000000c'
   const message = '00000000-0000-7000-8000-00000000000d'
   database

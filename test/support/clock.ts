@@ -34,7 +34,8 @@ export function testClock(start: Date = new Date()): TestClock {
     },
     elapsedMs: () => (held?.elapsedMs ?? performance.now()) + passed,
     hold() {
-      const from = { wallMs: Date.now(), elapsedMs: performance.now() }
+      // Whole milliseconds, because a sum of fractions can be smaller than the seconds that passed.
+      const from = { wallMs: Date.now(), elapsedMs: Math.ceil(performance.now()) }
       held = from
       return () => {
         held = undefined

@@ -10,6 +10,7 @@ import { PassThrough, type Writable } from 'node:stream'
 import { createContext } from '../../cli/context.ts'
 import { run } from '../../cli/run.ts'
 import type { Streams } from '../../cli/terminal/io.ts'
+import { storeEnvironment } from './postgres.ts'
 import type { Ended } from './test-home.ts'
 
 export interface DeskOptions {
@@ -68,7 +69,7 @@ export class Desk {
     })
     const context = createContext({
       streams: streams as Streams,
-      environment: { BRIDGE_HOME: this.home, ...options.environment },
+      environment: { BRIDGE_HOME: this.home, ...storeEnvironment(args), ...options.environment },
       clock: options.clock ?? (() => new Date()),
       random: randomBytes,
       homeDirectory: this.folder,

@@ -3,10 +3,9 @@
  * one would take minutes, and the rows are the same.
  */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { generateKeyPair, type KeyPair } from '../../sdk/signing/keys.ts'
 import { TestAgent } from './agent.ts'
+import { openStore } from './test-store.ts'
 
 export interface Seeded {
   readonly keys: KeyPair
@@ -32,7 +31,7 @@ export function populate(data: string, count: number, senders: number): Populati
     credentialId: randomUUID(),
     sessionId: randomUUID(),
   }))
-  const database = new Database(join(data, 'bridge.db'), { fileMustExist: true })
+  const database = openStore(data)
   const insert = (table: string, row: Readonly<Record<string, string | number | null>>) => {
     const names = Object.keys(row)
     const places = names.map(() => '?').join(', ')

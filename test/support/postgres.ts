@@ -7,12 +7,23 @@ import pg from 'pg'
 import { migrations } from '../../server/database/migrations/index.ts'
 import { PostgresConnection } from '../../server/database/postgres/connection.ts'
 import { migrate } from '../../server/database/postgres/migrate.ts'
+import { sqliteWords } from './store-words.ts'
 
 export const isOnPostgres = process.env.BRIDGE_TEST_STORE === 'postgres'
 
 /** The setting that names the database of a data folder. Empty if the run is on SQLite. */
 export const storeSettings = (data: string): { readonly database?: string } =>
-  isOnPostgres ? { database: urlOf(nameOf(data)) } : {}
+  isOnPostgres ? { database: databaseUrl(data) } : {}
+
+/** The environment in which a command finds the database of the folder that it names with `--data`. */
+export function storeEnvironment(args: readonly string[]): Readonly<Record<string, string>> {
+  const data = args[args.indexOf('--data') + 1]
+  const isNamed = args.includes('--data') && data !== undefined
+  return isOnPostgres && isNamed ? { BRIDGE_DATABASE_URL: databaseUrl(data) } : {}
+}
+
+/** Address of the database of a data folder. */
+export const databaseUrl = (data: string): string => urlOf(nameOf(data))
 
 const nameOf = (data: string): string => `bridge_${hash('sha256', data).slice(0, 24)}`
 
@@ -50,6 +61,11 @@ export async function makeDatabase(data: string, serverId: string): Promise<void
   )
 }
 
+/** Makes a database without tables, for a test of creating an installation. On SQLite it does nothing. */
+export async function makeEmptyDatabase(data: string): Promise<void> {
+  if (isOnPostgres) await withServer((client) => client.query(`CREATE DATABASE ${nameOf(data)}`))
+}
+
 async function makeTemplate(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template])
   if (rowCount === 1) return
@@ -57,6 +73,7 @@ async function makeTemplate(client: pg.Client): Promise<void> {
   const connection = await PostgresConnection.open({ url: urlOf(template) })
   await migrate(connection, migrations, () => new Date())
   await connection.query({ text: laneTriggers })
+  await connection.query({ text: sqliteWords })
   await connection.close()
 }
 
@@ -82,7 +99,7 @@ const laneTriggers = `
 
 /** Runs queries on the database of a data folder. */
 export async function onDatabase<T>(data: string, act: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: urlOf(nameOf(data)) })
+  const client = new pg.Client({ connectionString: databaseUrl(data) })
   await client.connect()
   try {
     return await act(client)

@@ -17,10 +17,12 @@ import {
 } from './process-state.ts'
 import './process.ts'
 import { lastOf } from './remains.ts'
+import { startStoreThread } from './test-store.ts'
 
 // This call, `conf` and `process.ts` add listeners to the process when they are first used. They run before
 // the first file, so that the listeners count as present from the start.
 standardError()
+startStoreThread()
 
 let state: State
 let handles: Handles

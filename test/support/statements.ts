@@ -5,7 +5,7 @@
  * ones.
  */
 import Database from 'better-sqlite3'
-import { tamper } from './tamper.ts'
+import { onFile } from './sqlite-file.ts'
 
 /** Returns the distinct texts of the statements that ran during `act`. */
 export async function statementsDuring(act: () => Promise<unknown>): Promise<string[]> {
@@ -47,7 +47,7 @@ export interface Explained {
 
 /** Explains the statements on the server's database as it is now. */
 export function explain(data: string, texts: readonly string[]): Explained[] {
-  return tamper(data, (database) =>
+  return onFile(data, (database) =>
     texts.map((text) => {
       const values = Array.from(text.replaceAll(/'[^']*'/g, '').matchAll(/\?/g), () => null)
       const rows = database.prepare<null[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`).all(...values)

@@ -2,12 +2,12 @@
  * All stored data of an installation, to compare before and after.
  *
  * Left out are nonces (a refused request spends them), the audit records of refusals, the times of contact (it may renew them), and the
- * readings of the clocks.
+ * readings of the clocks. On PostgreSQL also the lanes and the beat of the node.
  */
-import Database from 'better-sqlite3'
-import { databasePath } from '../../server/storage/data-folder.ts'
+import { isOnPostgres } from './postgres.ts'
+import { openStore, type StoreStatement, type TestStore } from './test-store.ts'
 
-const spent = ['nonces', 'maintenance', 'steady_clock']
+const spent = ['nonces', 'maintenance', 'steady_clock', 'lanes', 'nodes']
 /** The name of a table that the test creates. */
 const counter = 'counted_changes'
 const unrefused = "WHERE kind <> 'access.refused'"
@@ -19,48 +19,42 @@ const contact = ['last_contact_at', 'last_used_at']
  */
 export type Stored = Readonly<Record<string, readonly string[]>>
 
+interface Line {
+  readonly of: string
+  readonly line: string
+}
+
 /** Reads one store repeatedly: half of the time of a read is opening the store and preparing the queries. */
 export class StoredReader {
-  readonly #database: Database.Database
-  readonly #queries: readonly (readonly [table: string, Database.Statement<[], string>])[]
-  readonly #countChanges: Database.Statement<[], number>
+  readonly #store: TestStore
+  readonly #lines: StoreStatement<Line>
+  readonly #countChanges: StoreStatement<number> | undefined
   #changes: number | undefined
   #stored: Stored = {}
 
-  /** A single read opens the store read-only and does not change it. */
+  /** A single read does not change the store. */
   constructor(data: string, { once = false } = {}) {
-    const database = new Database(databasePath(data), { readonly: once, fileMustExist: true })
-    this.#database = database
-    const tables = database
-      .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-      .pluck()
-      .all()
-      .filter((table) => !spent.includes(table) && table !== counter)
-    this.#queries = tables.map((table) => {
-      const columns = this.#columnsOf(table)
-      const line = columns.map((column) => `'${column} ' || quote(${column})`).join(" || ', ' || ")
-      return [
-        table,
-        database
-          .prepare<[], string>(`SELECT ${line} FROM ${table} ${table === 'audit' ? unrefused : ''}`)
-          .pluck(),
-      ]
+    this.#store = openStore(data)
+    const tables = this.#store.tables().filter((table) => !spent.includes(table) && table !== counter)
+    const quote = isOnPostgres ? 'quote_nullable' : 'quote'
+    const lines = tables.map((table) => {
+      const line = this.#columnsOf(table).map((column) => `'${column} ' || ${quote}(${column})`)
+      const rows = `FROM ${table} ${table === 'audit' ? unrefused : ''}`
+      return `SELECT '${table}' AS of, ${line.join(" || ', ' || ")} AS line ${rows}`
     })
-    if (!once) this.#beginToCount(tables)
-    this.#countChanges = database
-      .prepare<[], number>(once ? 'SELECT 0' : `SELECT changes FROM ${counter}`)
-      .pluck()
+    this.#lines = this.#store.prepare(`${lines.join(' UNION ALL ')}${isOnPostgres ? ' ORDER BY 1, 2' : ''}`)
+    // The lanes of PostgreSQL would wait for each other at the row that the triggers change.
+    if (!once && !isOnPostgres) this.#countChanges = this.#beginToCount(tables)
   }
 
   #columnsOf(table: string): string[] {
-    const columns = this.#database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck()
-    return columns.all(table).filter((column) => !contact.includes(column))
+    return this.#store.columnsOf(table).filter((column) => !contact.includes(column))
   }
 
   /**
    * Triggers count each change of a row in its own transaction, so that unchanged tables are not read again.
    */
-  #beginToCount(tables: readonly string[]): void {
+  #beginToCount(tables: readonly string[]): StoreStatement<number> {
     const triggers = tables
       .filter((table) => !table.startsWith('sqlite_'))
       .flatMap((table) =>
@@ -71,25 +65,29 @@ export class StoredReader {
             BEGIN UPDATE ${counter} SET changes = changes + 1; END`,
         ),
       )
-    this.#database.exec(`
+    this.#store.exec(`
       BEGIN IMMEDIATE;
       CREATE TABLE IF NOT EXISTS ${counter} (one INTEGER PRIMARY KEY, changes INTEGER NOT NULL) STRICT;
       INSERT OR IGNORE INTO ${counter} VALUES (1, 0);
       ${triggers.join(';\n')};
       COMMIT`)
+    return this.#store.prepare<number>(`SELECT changes FROM ${counter}`).pluck()
   }
 
   read(): Stored {
-    const changes = this.#countChanges.get()
-    if (changes !== this.#changes) {
-      this.#stored = Object.fromEntries(this.#queries.map(([table, lines]) => [table, lines.all()]))
+    const changes = this.#countChanges?.get()
+    if (changes === undefined || changes !== this.#changes) {
+      const rows = Object.groupBy(this.#lines.all(), ({ of }) => of)
+      this.#stored = Object.fromEntries(
+        Object.entries(rows).map(([table, found = []]) => [table, found.map(({ line }) => line)]),
+      )
       this.#changes = changes
     }
     return this.#stored
   }
 
   close(): void {
-    this.#database.close()
+    this.#store.close()
   }
 }
 

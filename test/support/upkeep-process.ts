@@ -4,12 +4,12 @@
  * if it finishes, otherwise the name of the error.
  */
 
-import { readConfig } from '../../server/config.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
 import { restoreBackup, rotateKey } from '../../server/host/init.ts'
+import { testConfig } from './config.ts'
 
 const [what = '', data = '', file = '', names = '7'] = process.argv.slice(2)
-const config = readConfig({ data }, {})
+const config = testConfig(data)
 const clock = () => new Date()
 /** Names that the test can predict. */
 const random = (bytes: number) => Buffer.alloc(bytes, Number(names))

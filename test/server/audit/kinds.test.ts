@@ -5,12 +5,11 @@
  * Contract §10 "Audit kinds are one list".
  */
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AuditKind, auditKinds } from '../../../sdk/contract/audit-kinds.ts'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import { fileOf, look, offer, act as onTransfer, upload } from '../../support/files.ts'
 import { act, createTask, getTask } from '../../support/tasks.ts'
+import { openStore } from '../../support/test-store.ts'
 import { kindsOfEndpoints } from '../endpoints/recorded.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 
@@ -32,9 +31,9 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 function recorded(): string[] {
-  const database = new Database(databasePath(world.bridge.data), { readonly: true })
+  const database = openStore(world.bridge.data)
   try {
-    return database.prepare<[], string>('SELECT DISTINCT kind FROM audit').pluck().all()
+    return database.prepare<string>('SELECT DISTINCT kind FROM audit').pluck().all()
   } finally {
     database.close()
   }

@@ -7,6 +7,7 @@ import { auditKinds } from '../../../sdk/contract/audit-kinds.ts'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../../sdk/contract/owner/audit.ts'
 import { recordsQuery } from '../../../server/audit-reading/queries.ts'
 import { compileOnly } from '../../../server/database/sqlite/dialect.ts'
+import { onSqlite } from '../../support/sqlite-only.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 
 let world: World
@@ -171,37 +172,43 @@ function planOf(query: AuditQuery): string[] {
 /** The query plan step that finds the start or end of a page: one lookup by id. */
 const bound = (than: '<' | '>') => `SEARCH audit USING COVERING INDEX sqlite_autoindex_audit_1 (id${than}?)`
 
-test('every query of the audit log runs along one index', () => {
-  const kind = 'session.started'
-  const actor_id = pair.ada.id
-  const subject_id = pair.ada.id
-  const ways: readonly (readonly [string, AuditQuery])[] = [
-    ['audit_by_project (project_id=? AND', {}],
-    ['audit_by_kind (project_id=? AND kind=? AND', { kind: 'message.sent' }],
-    ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { actor_id, kind: 'message.sent' }],
-    ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { kind, actor_id }],
-    ['audit_by_subject (subject_id=? AND', { subject_id, kind, actor_id }],
-  ]
-  for (const [index, query] of ways) {
-    for (const order of ['oldest_first', 'newest_first'] as const)
-      expect(
-        planOf({ ...query, order })
-          .filter((step) => !step.startsWith('SCALAR'))
-          .sort(),
-      ).toEqual([bound('<'), bound('>'), `SEARCH audit USING INDEX ${index} rowid>? AND rowid<?)`])
-  }
-})
+onSqlite('test/server/postgres/plans.test.ts').test(
+  'every query of the audit log runs along one index',
+  () => {
+    const kind = 'session.started'
+    const actor_id = pair.ada.id
+    const subject_id = pair.ada.id
+    const ways: readonly (readonly [string, AuditQuery])[] = [
+      ['audit_by_project (project_id=? AND', {}],
+      ['audit_by_kind (project_id=? AND kind=? AND', { kind: 'message.sent' }],
+      ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { actor_id, kind: 'message.sent' }],
+      ['audit_by_actor (project_id=? AND actor_id=? AND kind=? AND', { kind, actor_id }],
+      ['audit_by_subject (subject_id=? AND', { subject_id, kind, actor_id }],
+    ]
+    for (const [index, query] of ways) {
+      for (const order of ['oldest_first', 'newest_first'] as const)
+        expect(
+          planOf({ ...query, order })
+            .filter((step) => !step.startsWith('SCALAR'))
+            .sort(),
+        ).toEqual([bound('<'), bound('>'), `SEARCH audit USING INDEX ${index} rowid>? AND rowid<?)`])
+    }
+  },
+)
 
-test('a filter by actor alone merges the kinds of that actor, each found by an index lookup', () => {
-  for (const order of ['oldest_first', 'newest_first'] as const) {
-    const steps = planOf({ actor_id: pair.ada.id, order })
-    // Only the selected records are read in full and sorted: one page of each kind.
-    expect(steps.filter((step) => /^SCAN (?!kinds\b)|TEMP B-TREE/.test(step))).toEqual([])
-    expect(steps.join('\n')).toMatch(
-      /audit_by_actor \(project_id=\? AND actor_id=\? AND kind=\? AND rowid>\? AND rowid<\?\)/,
-    )
-  }
-})
+onSqlite('test/server/postgres/plans.test.ts').test(
+  'a filter by actor alone merges the kinds of that actor, each found by an index lookup',
+  () => {
+    for (const order of ['oldest_first', 'newest_first'] as const) {
+      const steps = planOf({ actor_id: pair.ada.id, order })
+      // Only the selected records are read in full and sorted: one page of each kind.
+      expect(steps.filter((step) => /^SCAN (?!kinds\b)|TEMP B-TREE/.test(step))).toEqual([])
+      expect(steps.join('\n')).toMatch(
+        /audit_by_actor \(project_id=\? AND actor_id=\? AND kind=\? AND rowid>\? AND rowid<\?\)/,
+      )
+    }
+  },
+)
 
 test('with a filter by actor alone, each page continues after the previous one in both orders', async () => {
   const all = async (query: string, limit = 2) => {

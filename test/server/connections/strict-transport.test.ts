@@ -9,9 +9,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
+import { testConfig } from '../../support/config.ts'
+import { dropDatabase, makeEmptyDatabase } from '../../support/postgres.ts'
 import { RawConnection, requestText } from '../../support/raw-client.ts'
 import { type Listeners, startListeners } from './listeners.ts'
 
@@ -22,12 +23,14 @@ const data = mkdtempSync(join(tmpdir(), 'bridge-proxied-'))
 beforeAll(async () => {
   listeners = await startListeners()
   const portal_origin = 'https://bridge.example'
-  const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', portal_origin }, {})
+  const config = testConfig(data, { port: '0', log_level: 'silent', reserve_bytes: '0', portal_origin })
+  await makeEmptyDatabase(data)
   await initServer(config)
   proxied = await startServer(config)
 })
 afterAll(async () => {
   await Promise.all([listeners.close(), proxied.stop()])
+  await dropDatabase(data)
   rmSync(data, { recursive: true })
 })
 

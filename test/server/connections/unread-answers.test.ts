@@ -5,13 +5,12 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { signedText } from '../../support/raw-client.ts'
 import { type Served, watchServed } from '../../support/served.ts'
+import { openStore } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let served: Served
@@ -75,7 +74,7 @@ describe('a connection whose client reads nothing', () => {
     const { ada, ben, data } = bridge
     const conversation = await ada.conversationWith(ben.id)
     for (let n = 0; n < 18; n += 1) await ada.send(conversation, ben.id, 'm'.repeat(55_000))
-    const nonces = new Database(databasePath(data), { readonly: true })
+    const nonces = openStore(data)
     onTestFinished(() => void nonces.close())
     const spent = () => nonces.prepare('SELECT count(*) FROM nonces').pluck().get() as number
     const before = spent()

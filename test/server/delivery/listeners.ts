@@ -1,11 +1,10 @@
 /**
  * Helpers for tests of delivery: an agent whose wait is certainly open, and direct access to the data file.
  */
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import type { TestAgent } from '../../support/agent.ts'
 import type { TestBridge } from '../../support/bridge.ts'
 import type { OpenStream } from '../../support/streams.ts'
+import { withStore } from '../../support/test-store.ts'
 
 export interface ConnectionWords {
   readonly connected: boolean
@@ -43,22 +42,15 @@ export async function listen<S extends OpenStream>(
   return stream
 }
 
-/** Changes the data file as another process would: the server is not notified. */
+/** Changes the store as another process would: the server is not notified. */
 export function behindItsBack(bridge: TestBridge, sql: string, ...values: readonly unknown[]): void {
-  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
-  try {
-    const { changes } = database.prepare(sql).run(...values)
-    if (changes === 0) throw new Error('nothing was changed')
-  } finally {
-    database.close()
-  }
+  const { changes } = withStore(bridge.data, (store) => store.prepare(sql).run(...values))
+  if (changes === 0) throw new Error('nothing was changed')
 }
 
 /** Inserts a copy of the conversation's last message, newer and not offered yet. */
 export function storeBehindItsBack(bridge: TestBridge, conversationId: string): void {
-  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, timeout: 5000 })
-  try {
-    const columns = (database.pragma('table_info(messages)') as { name: string }[]).map(({ name }) => name)
+  withStore(bridge.data, (store) => {
     const time = bridge.clock().getTime().toString(16).padStart(12, '0')
     const changed: Record<string, string> = {
       id: `'${time.slice(0, 8)}-${time.slice(8)}-7fff-bfff-ffffffffffff'`,
@@ -69,29 +61,24 @@ export function storeBehindItsBack(bridge: TestBridge, conversationId: string): 
       last_offered_at: 'NULL',
       acknowledged_at: 'NULL',
     }
-    database
+    const columns = store.columnsOf('messages')
+    store
       .prepare(
         `INSERT INTO messages (${columns.join(', ')}) SELECT ${columns.map((name) => changed[name] ?? name).join(', ')}
          FROM messages WHERE conversation_id = ? ORDER BY sequence DESC LIMIT 1`,
       )
       .run(conversationId)
-    database
+    store
       .prepare('UPDATE conversations SET last_sequence = last_sequence + 1 WHERE id = ?')
       .run(conversationId)
-  } finally {
-    database.close()
-  }
+  })
 }
 
-/** Returns the first column of the first row in the data file. */
-export function lookUp(bridge: TestBridge, sql: string, ...values: readonly unknown[]): unknown {
-  const database = new Database(join(bridge.data, 'bridge.db'), { fileMustExist: true, readonly: true })
-  try {
-    return database
+/** Returns the first column of the first row. */
+export const lookUp = (bridge: TestBridge, sql: string, ...values: readonly unknown[]): unknown =>
+  withStore(bridge.data, (store) =>
+    store
       .prepare(sql)
       .pluck()
-      .get(...values)
-  } finally {
-    database.close()
-  }
-}
+      .get(...values),
+  )

@@ -5,7 +5,6 @@
  * Contract §10 "Audit record".
  */
 import { statSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { AuditKind } from '../../../sdk/contract/audit-kinds.ts'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
@@ -14,6 +13,8 @@ import type { ContractEntry } from '../../../sdk/contract/index.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
 import { TestAgent } from '../../support/agent.ts'
 import type { Reply } from '../../support/http.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
+import { openStore, type StoreStatement } from '../../support/test-store.ts'
 import type { Ready } from './send.ts'
 import type { World } from './world.ts'
 
@@ -194,27 +195,27 @@ export function expectRecorded(
 
 function recordsOf(world: World, reply: Reply): Recorded[] {
   const requestId = String(reply.headers['x-request-id'])
-  return world.folders.flatMap((folder) => auditOf(world, databasePath(folder))?.all(requestId) ?? [])
+  return world.folders.flatMap((folder) => auditOf(world, folder)?.all(requestId) ?? [])
 }
 
-type AuditReader = Database.Statement<[string], Recorded>
+type AuditReader = StoreStatement<Recorded>
 
-/** One reader per file: a case may remove a store or replace it. */
+/** One reader per store: a case may remove a store or replace it. */
 const readers = new WeakMap<World, Map<string, AuditReader>>()
 
-function auditOf(world: World, path: string): AuditReader | undefined {
-  const file = statSync(path, { throwIfNoEntry: false })
+function auditOf(world: World, folder: string): AuditReader | undefined {
+  const file = statSync(isOnPostgres ? folder : databasePath(folder), { throwIfNoEntry: false })
   if (file === undefined) return undefined
   const known = readers.get(world) ?? new Map<string, AuditReader>()
   readers.set(world, known)
-  const key = `${path} ${file.ino}`
-  const reader = known.get(key) ?? openAudit(world, path)
+  const key = `${folder} ${file.ino}`
+  const reader = known.get(key) ?? openAudit(world, folder)
   known.set(key, reader)
   return reader
 }
 
-function openAudit(world: World, path: string): AuditReader {
-  const database = new Database(path, { readonly: true })
+function openAudit(world: World, folder: string): AuditReader {
+  const database = openStore(folder)
   world.onClose(async () => void database.close())
   return database.prepare('SELECT * FROM audit WHERE request_id = ? ORDER BY id')
 }

@@ -13,6 +13,7 @@ import { startServer } from '../../../server/server.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { enroll } from '../../support/agent.ts'
 import { type BridgeOptions, startBridge, type TestBridge } from '../../support/bridge.ts'
+import { testConfig } from '../../support/config.ts'
 import { exchange, keepConnections, type Reply } from '../../support/http.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { cookieOf, TestOwner } from '../../support/owner.ts'
@@ -135,13 +136,13 @@ export class World {
   }
 
   async linkToken(): Promise<string> {
-    const link = await issueOwnerLink(readConfig({ data: this.bridge.data }, {}))
+    const link = await issueOwnerLink(testConfig(this.bridge.data))
     return new URL(link).hash.slice(1)
   }
 
   /** The token of this server, made on first use. */
   telemetryToken(): Promise<string> {
-    this.#telemetryToken ??= issueTelemetryToken(readConfig({ data: this.bridge.data }, {}))
+    this.#telemetryToken ??= issueTelemetryToken(testConfig(this.bridge.data))
     return this.#telemetryToken
   }
 

@@ -7,12 +7,12 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, write
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readConfig } from '../../../server/config.ts'
 import { rotateKey } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
 import { keyText, readEnvelopeKeys } from '../../../server/storage/envelope-keys.ts'
 import { encrypt } from '../../../server/transfers/secrets.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { testConfig } from '../../support/config.ts'
 import { act, fileOf, offer, told } from '../../support/files.ts'
 import { exchange } from '../../support/http.ts'
 import { withStoreCopy } from '../../support/store-copy.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => bridge.close())
 
-const rotate = (lost = false) => rotateKey(readConfig({ data: bridge.data }, {}), lost)
+const rotate = (lost = false) => rotateKey(testConfig(bridge.data), lost)
 
 const secret = () => ({
   endpoint: 'https://tunnel.example',

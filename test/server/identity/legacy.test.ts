@@ -3,12 +3,11 @@
  *
  * Threat T13; contract §3, §5.
  */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, openPolls, transports } from '../../support/streams.ts'
+import { storeFiles } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let names = 0
@@ -56,9 +55,7 @@ test('a legacy agent works with its secret alone, and the secret is shown once a
   })
   expect(listed.text).toContain(issued.credential.id)
   expect(listed.text).not.toContain(issued.secret)
-  for (const file of ['bridge.db', 'bridge.db-wal']) {
-    expect(readFileSync(join(bridge.data, file)).includes(issued.secret)).toBe(false)
-  }
+  expect(storeFiles(bridge.data).includes(issued.secret)).toBe(false)
 })
 
 test.each(transports)('a legacy agent receives messages over the %s', async (_name, open) => {

@@ -3,11 +3,10 @@
  *
  * Threats T8, T10; contract §5.
  */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { enroll, legacyAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { storeFiles } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let names = 0
@@ -41,9 +40,7 @@ test('a takeover fences the session immediately, and the next session requires t
     resumed: false,
     replaced_session_id: old?.id,
   })
-  for (const file of ['bridge.db', 'bridge.db-wal']) {
-    expect(readFileSync(join(bridge.data, file)).includes(issued.grant)).toBe(false)
-  }
+  expect(storeFiles(bridge.data).includes(issued.grant)).toBe(false)
 })
 
 test('a wrong grant is refused with or without an open takeover, and does not use up the grant', async () => {

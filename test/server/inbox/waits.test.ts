@@ -1,8 +1,7 @@
 /** Waits for the inbox: their slots, the messages that end them, and the reasons that do. Contract §6. */
-import Database from 'better-sqlite3'
 import { describe, expect, test, vi } from 'vitest'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import { enroll } from '../../support/agent.ts'
+import { openStore } from '../../support/test-store.ts'
 import { openWait, untilListening } from '../../support/waits.ts'
 import { bodiesOf, numbered, read, thirdWait, useInbox } from './scene.ts'
 
@@ -148,7 +147,7 @@ describe('a wait ends with the reason when the agent loses the right to listen',
       status: 409,
       error: 'session_fenced',
       act: async () => {
-        const database = new Database(databasePath(its.bridge.data))
+        const database = openStore(its.bridge.data)
         database
           .prepare("UPDATE sessions SET state = 'fenced', ended_at = started_at WHERE id = ?")
           .run(its.bridge.ben.session?.id)

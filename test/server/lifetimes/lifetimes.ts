@@ -269,7 +269,9 @@ export function lifetimesOf(bridge: () => TestBridge): Readonly<Record<string, L
           const { data, clock } = bridge()
           // With a commit the server stores its steady time, from which the maintenance run starts.
           await ada.send(conversation, ben.id, 'another')
-          const upkeep = openUpkeep(data, { clock, monotonicMs: clock.elapsedMs }, [idempotencyRetention])
+          const upkeep = await openUpkeep(data, { clock, monotonicMs: clock.elapsedMs }, [
+            idempotencyRetention,
+          ])
           // A run after more than a day removes nothing.
           for (let runs = 0; runs < 2; runs += 1) await upkeep.cycle()
           await upkeep.close()

@@ -9,14 +9,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
-import { readConfig } from '../../../server/config.ts'
-import { openNodeDatabase } from '../../../server/database/sqlite/database.ts'
 import { initServer } from '../../../server/host/init.ts'
+import { openStore } from '../../../server/open-store.ts'
 import { makeLinkToken } from '../../../server/owners/links.ts'
 import { startServer } from '../../../server/server.ts'
 import { type TestClock, testClock } from '../../support/clock.ts'
+import { testConfig } from '../../support/config.ts'
 import { exchange } from '../../support/http.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { dropDatabase, makeEmptyDatabase } from '../../support/postgres.ts'
 import { tamper } from '../../support/tamper.ts'
 import { soon } from '../../support/waits.ts'
 
@@ -40,8 +41,12 @@ async function makeLink(kind: 'setup' | 'sign_in', { data, clock }: Node): Promi
   const fail = (error: unknown) => {
     throw error
   }
-  const options = { data, clock, monotonicMs: clock.elapsedMs, random: randomBytes }
-  const { writer, steady, close } = openNodeDatabase({ ...options, onFatal: fail, onEffectError: fail })
+  const options = { clock, monotonicMs: clock.elapsedMs, random: randomBytes }
+  const { writer, steady, close } = await openStore(testConfig(data), {
+    ...options,
+    onFatal: fail,
+    onEffectError: fail,
+  })
   try {
     return await makeLinkToken({ write: writer.write, steady, random: randomBytes }, kind)
   } finally {
@@ -54,14 +59,15 @@ const day = 86_400
 test('a link made on the host ends on time, and not early, however the clock is set', async () => {
   const data = await mkdtemp(join(tmpdir(), 'bridge-links-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
+  onTestFinished(() => dropDatabase(data))
+  await makeEmptyDatabase(data)
   const settings = {
-    data,
     port: '0',
     log_level: 'silent',
     reserve_bytes: '0',
     failed_auth_per_minute: '1000',
   }
-  const config = readConfig(settings, {})
+  const config = testConfig(data, settings)
   await initServer(config)
   const clock = testClock()
   const node = { data, clock }

@@ -6,10 +6,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import type { Job } from '../../../server/maintenance/job.ts'
 import { batchLimits } from '../../../server/maintenance/run.ts'
+import { testConfig } from '../../support/config.ts'
+import { dropDatabase, makeEmptyDatabase } from '../../support/postgres.ts'
 import { tamper } from '../../support/tamper.ts'
 import { openUpkeep, type Times } from './upkeep.ts'
 
@@ -17,8 +18,12 @@ let data: string
 
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'bridge-upkeep-'))
-  await initServer(readConfig({ data, port: '0' }, {}))
-  return () => rm(data, { recursive: true, force: true })
+  await makeEmptyDatabase(data)
+  await initServer(testConfig(data, { port: '0' }))
+  return async () => {
+    await dropDatabase(data)
+    await rm(data, { recursive: true, force: true })
+  }
 })
 
 /** Two clocks that a test moves: `pass` moves both, `jump` only the wall clock. */
@@ -51,8 +56,8 @@ function counting() {
   return { runs, job }
 }
 
-function opened(times: Times, ...jobs: Job[]) {
-  const upkeep = openUpkeep(data, times, jobs)
+async function opened(times: Times, ...jobs: Job[]) {
+  const upkeep = await openUpkeep(data, times, jobs)
   onTestFinished(() => upkeep.close())
   return upkeep
 }
@@ -62,7 +67,7 @@ test.each([1.1, 400, -1.1, -400])(
   async (days) => {
     const times = clocks()
     const { runs, job } = counting()
-    const upkeep = opened(times, job)
+    const upkeep = await opened(times, job)
     expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null, jobs: [{ done: 1 }] })
     times.pass(1 / 24)
     times.jump(days)
@@ -76,7 +81,7 @@ test.each([1.1, 400, -1.1, -400])(
 
 test('a smaller correction of the clock and the passing of time skip no run', async () => {
   const times = clocks()
-  const upkeep = opened(times, counting().job)
+  const upkeep = await opened(times, counting().job)
   await upkeep.cycle()
   times.jump(0.9)
   expect(await upkeep.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
@@ -86,12 +91,12 @@ test('a smaller correction of the clock and the passing of time skip no run', as
 
 test('a start uses the time of the last run, so a clock that was wrong at the start removes nothing', async () => {
   const times = clocks()
-  const first = openUpkeep(data, times, [])
+  const first = await openUpkeep(data, times, [])
   await first.cycle()
   await first.close()
   times.jump(10)
   const { runs, job } = counting()
-  const second = opened(times, job)
+  const second = await opened(times, job)
   expect(await second.cycle()).toMatchObject({ skipped_for_jump_seconds: 864_000 })
   expect(await second.cycle()).toMatchObject({ skipped_for_jump_seconds: null })
   expect(runs.count).toBe(1)
@@ -100,7 +105,9 @@ test('a start uses the time of the last run, so a clock that was wrong at the st
 test('if maintenance never ran, the last audit record gives the time', async () => {
   const times = clocks()
   times.jump(3)
-  expect(await opened(times).cycle()).toMatchObject({ skipped_for_jump_seconds: expect.closeTo(259_200, -2) })
+  expect(await (await opened(times)).cycle()).toMatchObject({
+    skipped_for_jump_seconds: expect.closeTo(259_200, -2),
+  })
 })
 
 test('a failing job is reported, hinders no other job, and stores nothing of its batch', async () => {
@@ -111,7 +118,7 @@ test('a failing job is reported, hinders no other job, and stores nothing of its
       throw new Error('it broke')
     },
   }
-  const upkeep = opened({}, failing, counting().job)
+  const upkeep = await opened({}, failing, counting().job)
   const { jobs } = await upkeep.cycle()
   expect(jobs).toMatchObject([
     { name: 'failing', done: 0, failure: 'it broke' },
@@ -135,13 +142,13 @@ test('batches grow to five hundred rows and shrink if they take long', async () 
         return { done: rows, more: asked.length < 12 }
       },
   }
-  await opened({ monotonicMs: () => now }, job).cycle()
+  await (await opened({ monotonicMs: () => now }, job)).cycle()
   expect(asked).toEqual([50, 100, 200, 400, 500, 500, 500, 500, 250, 125, 62, 31])
   expect(Math.max(...asked)).toBe(batchLimits.rows)
 })
 
 test('a stopped run ends after its current batch', async () => {
-  const upkeep = opened(
+  const upkeep = await opened(
     {},
     {
       name: 'endless',

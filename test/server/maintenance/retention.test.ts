@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { firstIdAt } from '../../../server/database/ids.ts'
 import { act, offer } from '../../support/files.ts'
+import { onFile } from '../../support/sqlite-file.ts'
+import { onSqlite } from '../../support/sqlite-only.ts'
 import { daysAgo, tamper } from '../../support/tamper.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 import { upkeep } from './upkeep.ts'
@@ -37,7 +39,8 @@ async function spoken(count: number, acknowledged: readonly number[], pair?: Pai
 
 const age = ({ conversation }: Pair, stored: number, acknowledged = stored) =>
   tamper(data, (database) => {
-    const set = 'UPDATE messages SET created_at = ?, acknowledged_at = iif(acknowledged_at IS NULL, NULL, ?)'
+    const set =
+      'UPDATE messages SET created_at = ?, acknowledged_at = CASE WHEN acknowledged_at IS NOT NULL THEN ? END'
     database
       .prepare(`${set} WHERE conversation_id = ?`)
       .run(daysAgo(stored), daysAgo(acknowledged), conversation)
@@ -165,17 +168,17 @@ test('a removal is recorded in the name of the service, with its amount and rang
   ])
 })
 
-test('removed data is overwritten in the file', async () => {
+onSqlite('test/server/project-deletion.test.ts').test('removed data is overwritten in the file', async () => {
   const word = 'a-word-that-nothing-else-holds'
   const pair = await world.pair()
   const { id } = await pair.ada.send(pair.conversation, pair.ben.id, word.repeat(400))
   await pair.ben.acknowledge(id)
   age(pair, 91)
-  tamper(data, (database) => database.exec('DELETE FROM idempotency; PRAGMA wal_checkpoint(TRUNCATE)'))
+  onFile(data, (database) => database.exec('DELETE FROM idempotency; PRAGMA wal_checkpoint(TRUNCATE)'))
   const holdsIt = () => readFileSync(join(data, 'bridge.db')).includes(word)
   expect(holdsIt()).toBe(true)
   await upkeep(data)
-  tamper(data, (database) => database.pragma('wal_checkpoint(TRUNCATE)'))
+  onFile(data, (database) => database.pragma('wal_checkpoint(TRUNCATE)'))
   expect(holdsIt()).toBe(false)
 })
 

@@ -2,10 +2,9 @@
  * Agents that are not permitted to do anything, each with a real history: revoked, expired, disabled, fenced,
  * closed.
  */
-import Database from 'better-sqlite3'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import { openStore } from '../../support/test-store.ts'
 import type { World } from '../endpoints/world.ts'
 
 export interface Standing {
@@ -50,7 +49,7 @@ async function revoked(world: World): Promise<TestAgent> {
  */
 async function expired(world: World): Promise<TestAgent> {
   const agent = await world.enrolled()
-  const database = new Database(databasePath(world.bridge.data), { fileMustExist: true })
+  const database = openStore(world.bridge.data)
   try {
     database
       .prepare('UPDATE credentials SET expires_at = ? WHERE id = ?')

@@ -18,7 +18,10 @@ import { createPresenceChanges } from '../../../server/delivery/presence-changes
 import type { OwnerCaller } from '../../../server/identity/callers.ts'
 import { getSnapshot } from '../../../server/snapshots/actions.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { tamper } from '../../support/tamper.ts'
+import { onFile } from '../../support/sqlite-file.ts'
+import { sqliteOnly } from '../../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/plans.test.ts')
 
 const rows = Number(process.env.BRIDGE_ROWS ?? 0)
 
@@ -38,7 +41,7 @@ async function statementsOf(projectId: string): Promise<string[]> {
     database.close()
   })
   const db = unitDb(new UnitConnection(new Statements(database)))
-  const session = tamper(
+  const session = onFile(
     bridge.data,
     (each) => each.prepare('SELECT id FROM owner_sessions').pluck().get() as string,
   )
@@ -63,7 +66,7 @@ async function statementsOf(projectId: string): Promise<string[]> {
 test('every query of a snapshot searches an index and sorts nothing', async () => {
   const { project, ada, ben } = bridge
   const conversation = await ada.conversationWith(ben.id)
-  tamper(bridge.data, (database) =>
+  onFile(bridge.data, (database) =>
     database
       .prepare(
         `INSERT INTO audit SELECT printf('%s%012x', substr(id, 1, 24), 7), at, 'conversation.guard_tripped', project_id, 'agent',
@@ -73,7 +76,7 @@ test('every query of a snapshot searches an index and sorts nothing', async () =
   )
   const statements = await statementsOf(project.id)
   expect(statements.length).toBeGreaterThan(9)
-  const plans = tamper(bridge.data, (database) =>
+  const plans = onFile(bridge.data, (database) =>
     statements.map((text) => ({
       text,
       steps: database
@@ -94,7 +97,7 @@ test('every query of a snapshot searches an index and sorts nothing', async () =
 /** Creates a project with this many rows of everything that grows. */
 function stored(count: number): string {
   const projectId = randomUUID()
-  tamper(bridge.data, (database) =>
+  onFile(bridge.data, (database) =>
     database.transaction(() => {
       const sql = `INSERT INTO projects (id, name, description, state, created_at, updated_at)
         SELECT ?, ?, '', 'active', created_at, created_at FROM projects LIMIT 1`

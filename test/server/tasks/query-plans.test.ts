@@ -5,9 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { onFile } from '../../support/sqlite-file.ts'
+import { sqliteOnly } from '../../support/sqlite-only.ts'
 import { explain, growing, indexesOf, statementsDuring, statementsOf } from '../../support/statements.ts'
-import { tamper } from '../../support/tamper.ts'
 import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from '../../support/tasks.ts'
+
+sqliteOnly('test/server/postgres/plans.test.ts')
 
 const many = Number(process.env.BRIDGE_TASKS ?? 0)
 
@@ -131,7 +134,7 @@ async function costs(): Promise<{ list: number; claim: number }> {
 
 /** Inserts copies of one finished task into the data file, in the order of their ids. */
 function fill(from: number, count: number): void {
-  tamper(bridge.data, (database) => {
+  onFile(bridge.data, (database) => {
     database.pragma('synchronous = OFF')
     database.pragma('cache_size = -200000')
     const columns = (database.pragma('table_info(tasks)') as { name: string }[]).map(({ name }) => name)

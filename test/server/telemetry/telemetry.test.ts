@@ -1,16 +1,15 @@
 /** Load of hosts: permission to report, the stored samples, and when they are stale. Contract §11. */
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { HostHistory, HostSample, HostSampleList } from '../../../sdk/contract/telemetry.ts'
 import { reportHost } from '../../../sdk/index.ts'
-import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
 import { createHostHistories } from '../../../server/metrics/host-history.ts'
+import { testConfig } from '../../support/config.ts'
 import { exchange } from '../../support/http.ts'
 import { daysAgo, tamper } from '../../support/tamper.ts'
+import { storeFiles } from '../../support/test-store.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
 import { upkeep } from '../maintenance/upkeep.ts'
@@ -223,7 +222,7 @@ test('an impossible sample is refused with its field', async () => {
 
 test('a new token invalidates the previous one, only its hash is stored, and its creation is recorded', async () => {
   const other = await world.elsewhere()
-  const config = readConfig({ data: other.bridge.data }, {})
+  const config = testConfig(other.bridge.data)
   const [first, second] = [await issueTelemetryToken(config), await issueTelemetryToken(config)]
   const { url: baseUrl, data } = other.bridge
   await expect(reportHost({ baseUrl, token: first, sample: sampleOf('desk') })).rejects.toMatchObject({
@@ -231,8 +230,7 @@ test('a new token invalidates the previous one, only its hash is stored, and its
     message: expect.not.stringContaining(first),
   })
   await reportHost({ baseUrl, token: second, sample: sampleOf('desk') })
-  for (const file of ['bridge.db', 'bridge.db-wal'])
-    expect(readFileSync(join(data, file)).includes(second)).toBe(false)
+  expect(storeFiles(data).includes(second)).toBe(false)
   const { audit } = await other.owner.ok<{ audit: unknown[] }>({
     target: '/api/admin/audit?kind=telemetry.token_issued',
   })

@@ -1,14 +1,12 @@
 /** Offers and their outcomes, over a real socket. Contract §9. */
-import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { AuditList } from '../../../sdk/contract/owner/audit.ts'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, offerBody, sha256, told, upload } from '../../support/files.ts'
 import { tamper } from '../../support/tamper.ts'
+import { storedBytes, withStore } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
@@ -330,23 +328,8 @@ describe('an endpoint and its token are stored sealed, and are deleted once the 
 
   /** Returns the sealed value stored for it, which cannot be opened with another row of the transfer. */
   function sealedOf(id: string): Buffer | undefined {
-    const database = new Database(databasePath(bridge.data), { readonly: true })
-    try {
-      const find = database.prepare<[string], Buffer>(
-        'SELECT sealed FROM transfer_secrets WHERE transfer_id = ?',
-      )
-      return find.pluck().get(id)
-    } finally {
-      database.close()
-    }
-  }
-
-  /** Returns the pages of the database file after a checkpoint. */
-  function pages(): Buffer {
-    const database = new Database(databasePath(bridge.data))
-    database.pragma('wal_checkpoint(TRUNCATE)')
-    database.close()
-    return readFileSync(databasePath(bridge.data))
+    const find = 'SELECT sealed FROM transfer_secrets WHERE transfer_id = ?'
+    return withStore(bridge.data, (store) => store.prepare<Buffer>(find).pluck().get(id))
   }
 
   test.each<[string, (transfer: Transfer) => Promise<unknown>]>([
@@ -368,9 +351,9 @@ describe('an endpoint and its token are stored sealed, and are deleted once the 
     const sealed = sealedOf(transfer.id) ?? Buffer.alloc(0)
     expect(sealed.length).toBeGreaterThan(100)
     expect([sealed.includes('tunnel'), sealed.includes('TTTT')]).toEqual([false, false])
-    expect(pages().includes(sealed)).toBe(true)
+    expect(storedBytes(bridge.data).includes(sealed)).toBe(true)
     await end(transfer)
     expect(sealedOf(transfer.id)?.equals(sealed) ?? false).toBe(false)
-    expect(pages().includes(sealed)).toBe(false)
+    expect(storedBytes(bridge.data).includes(sealed)).toBe(false)
   })
 })
