@@ -11,8 +11,10 @@ export { ConfigError } from './config-error.ts'
 export { DataFolderLockedError } from './database/sqlite/lock.ts'
 export { type BackupReport, backUp } from './host/backups/backup.ts'
 export type { RestoreReport } from './host/backups/restore.ts'
+export type { RestoredReport } from './host/backups/restored.ts'
 export { examine } from './host/doctor.ts'
 export {
+  finishDatabaseRestore,
   type Initialised,
   initServer,
   issueOwnerLink,

@@ -5,7 +5,7 @@ import { ConfigError } from './config-error.ts'
 import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.ts'
 import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { openNodeDatabase } from './database/sqlite/database.ts'
-import { databasePath } from './storage/data-folder.ts'
+import { databasePath, witnessPath } from './storage/data-folder.ts'
 
 export interface StoreOptions extends NodeDatabaseParts {
   /** Learns the time of a PostgreSQL database. `clock` may be its own. */
@@ -14,6 +14,10 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly serves?: boolean
   /** Called if a PostgreSQL database does not answer the beat of this node. */
   readonly onBeatError?: (error: unknown) => void
+  /** Called once if a PostgreSQL database has lost confirmed writes. */
+  readonly onForgotten?: (error: Error) => void
+  /** Accepts a PostgreSQL database that has lost confirmed writes. */
+  readonly finishesRestore?: boolean
 }
 
 type StoreSettings = Pick<Config, 'data' | 'databaseUrl'>
@@ -34,6 +38,7 @@ export async function openStore(
   return openPostgresDatabase({
     ...options,
     url,
+    witnessFile: witnessPath(data),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
     ...(serves && { nodeId: random(16).toString('hex') }),
   })

@@ -100,6 +100,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
       serves: true,
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
+      onForgotten: (error) =>
+        app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
     })
     const context = createContext({
       config,

@@ -36,7 +36,8 @@ export const auditKinds = {
   'message.acknowledged': 'The recipient acknowledged messages.',
   'message.removed': 'The node removed acknowledged messages that were older than the policy keeps them.',
   'message.sent': 'An agent or an owner sent a message.',
-  'node.restored': 'The host command `bridge server restore` restored the node from a backup.',
+  'node.restored':
+    'A host command, `bridge server restore` or `bridge server restored`, finished a restore from a backup.',
   'owner.confirmed': 'An owner confirmed the sign-in with the password.',
   'owner.password_changed': 'An owner changed the password, which ended all sign-ins of that owner.',
   'owner.set_up': 'The owner was created with the setup link.',

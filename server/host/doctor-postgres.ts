@@ -2,13 +2,14 @@
 import { requireKnown } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
 import type { Examination } from '../database/postgres/examine.ts'
+import { witnessPath } from '../storage/data-folder.ts'
 import { type Examined, ok } from './findings.ts'
 
-export async function examineDatabase(url: string): Promise<Examined[]> {
+export async function examineDatabase(url: string, data: string): Promise<Examined[]> {
   const { examinePostgres } = await import('../database/postgres/examine.ts')
   try {
-    const found = await examinePostgres(url)
-    return [database(found), schema(found), durability(found)]
+    const found = await examinePostgres(url, witnessPath(data))
+    return [database(found), schema(found), history(found), durability(found)]
   } catch (error) {
     const text = (error as Error).message
     const remedy = 'check database, its password and that PostgreSQL runs'
@@ -41,6 +42,12 @@ function schema({ migrations: done, hasInstallation }: Examination): Examined {
     'schema',
     pending === 0 ? `at migration ${done.length}` : `${pending} migrations run at the next start`,
   )
+}
+
+function history({ forgotten }: Examination): Examined {
+  if (forgotten === undefined) return ok('history', 'holds everything that it confirmed to this node')
+  const remedy = 'bridge server restored accepts the database as it is'
+  return { check: 'history', state: 'problem', text: forgotten, remedy, exit: 'conflict' }
 }
 
 function durability({ isSynchronous }: Examination): Examined {

@@ -27,7 +27,7 @@ export async function examine(config: Config, now: Date): Promise<Examined[]> {
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
   if (config.databaseUrl !== undefined)
-    return [...host(config, now), ...(await examineDatabase(config.databaseUrl))]
+    return [...host(config, now), ...(await examineDatabase(config.databaseUrl, data))]
   if (!existsSync(databasePath(data))) {
     return [
       {

@@ -23,6 +23,7 @@ import {
 import { makeEnvelopeKey } from '../storage/envelope-keys.ts'
 import { makeTelemetryToken } from '../telemetry/token.ts'
 import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
+import { finishRestore, type RestoredOptions, type RestoredReport } from './backups/restored.ts'
 import { type RotationReport, rotateEnvelopeKey } from './key-rotation.ts'
 import { maintainStore } from './maintain.ts'
 
@@ -90,6 +91,11 @@ export const maintain = (
 /** Restores a backup as the installation. @throws as {@link restore} */
 export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Promise<RestoreReport> =>
   restore({ ...options, monotonicMs: () => performance.now() })
+
+/** Finishes a restore of a PostgreSQL database. @throws as {@link finishRestore} */
+export const finishDatabaseRestore = (
+  options: Omit<RestoredOptions, 'monotonicMs'>,
+): Promise<RestoredReport> => finishRestore({ ...options, monotonicMs: () => performance.now() })
 
 const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
   withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))

@@ -1,6 +1,7 @@
 /**
  * Starts a PostgreSQL server for a run of the tests, if `BRIDGE_TEST_STORE=postgres` and
- * `BRIDGE_TEST_POSTGRES` names none. It needs the programs of PostgreSQL, as Debian installs them.
+ * `BRIDGE_TEST_POSTGRES` names none. It needs the programs of PostgreSQL, as Debian installs them, or in the
+ * folder that `BRIDGE_TEST_POSTGRES_BIN` names.
  *
  * PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
  */
@@ -10,12 +11,13 @@ import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 
-/** Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES`. */
+/** Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES` and `BRIDGE_TEST_POSTGRES_BIN`. */
 export async function startPostgres(): Promise<() => void> {
   const isAsked =
     process.env.BRIDGE_TEST_STORE === 'postgres' && process.env.BRIDGE_TEST_POSTGRES === undefined
   if (!isAsked) return () => {}
-  const programs = globSync('/usr/lib/postgresql/*/bin').sort(byVersion).at(-1)
+  const programs =
+    process.env.BRIDGE_TEST_POSTGRES_BIN ?? globSync('/usr/lib/postgresql/*/bin').sort(byVersion).at(-1)
   if (programs === undefined) {
     throw new Error(
       'BRIDGE_TEST_STORE=postgres needs PostgreSQL: apt-get install postgresql, or BRIDGE_TEST_POSTGRES',
@@ -39,6 +41,7 @@ export async function startPostgres(): Promise<() => void> {
   const control = join(programs, 'pg_ctl')
   const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=300`
   run(control, ['-D', data, '-o', options, '-l', join(folder, 'log'), '-w', 'start'])
+  process.env.BRIDGE_TEST_POSTGRES_BIN = programs
   process.env.BRIDGE_TEST_POSTGRES = `postgres://postgres@127.0.0.1:${port}/postgres`
   return () => {
     run(control, ['-D', data, '-m', 'immediate', '-w', 'stop'])

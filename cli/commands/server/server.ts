@@ -7,8 +7,9 @@ import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
 import { maintainCommand } from './maintain.ts'
 import { restoreCommand } from './restore.ts'
+import { restoredCommand } from './restored.ts'
 import { rotateKeyCommand } from './rotate-key.ts'
-import { addSettings } from './settings.ts'
+import { addSettings, databaseSettings } from './settings.ts'
 import { startCommand } from './start.ts'
 import { statusCommand } from './status.ts'
 import { telemetryTokenCommand } from './telemetry-token.ts'
@@ -24,6 +25,9 @@ const configurable: ReadonlySet<string> = new Set([
   'rotate-key',
 ])
 
+/** Commands that take only those that name the database. */
+const onDatabase: ReadonlySet<string> = new Set(['maintain', 'backup', 'restore', 'restored'])
+
 export function serverCommand(context: CliContext): Command {
   return group('server', 'bridge server start')
     .description('Run a node on this machine.')
@@ -36,11 +40,13 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(maintainCommand(context))
     .addCommand(backupCommand(context))
     .addCommand(restoreCommand(context))
+    .addCommand(restoredCommand(context))
     .addCommand(rotateKeyCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {
       // Must run before the server itself is loaded.
       if (chosen.name() === 'start') (await import('../../startup/young-generation.ts')).holdYoungGeneration()
       if (configurable.has(chosen.name())) await addSettings(chosen)
+      if (onDatabase.has(chosen.name())) await addSettings(chosen, {}, databaseSettings)
     })
 }

@@ -27,13 +27,21 @@ export const withData = (to: Command): Command =>
 
 export type Defaults = Partial<Record<SettingName, string>>
 
+/** The settings that name the database. */
+export const databaseSettings: ReadonlySet<string> = new Set(['database', 'database_url_file'])
+
 /**
- * Adds one flag per setting. `defaults` replaces some defaults of the table. Called before the command parses its arguments, because the table is loaded only
+ * Adds one flag per setting, or for some of them only. `defaults` replaces some defaults of the table. Called before the command parses its arguments, because the table is loaded only
  * then.
  */
-export async function addSettings(to: Command, defaults: Defaults = {}): Promise<void> {
+export async function addSettings(
+  to: Command,
+  defaults: Defaults = {},
+  only?: ReadonlySet<string>,
+): Promise<void> {
   const { settings } = await server()
   for (const { name, env, meaning, fallback } of settings) {
+    if (only?.has(name) === false) continue
     const used = defaults[name] ?? fallback
     const usual = used === '' ? '' : `; default ${used}`
     to.option(`${flagOf(name)} <value>`, `${meaning}${usual} (${env})`)
@@ -126,7 +134,12 @@ const named: Readonly<Record<string, Way>> = {
   UnsafeStoreError: ['unexpected'],
   UnfitDatabaseError: ['unexpected', 'bridge server doctor examines the database'],
   DatabaseUnreachableError: ['unexpected', 'bridge server doctor examines the database'],
+  DatabaseForgotError: [
+    'conflict',
+    'if the loss cannot be undone: bridge server restored ends what the lost writes may have revoked, then the node starts',
+  ],
   DatabaseServedError: ['conflict', 'one node serves a PostgreSQL database'],
+  AlreadyRestoredError: ['conflict', 'bridge server start'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],
   DatabaseInUseError: ['conflict', 'wait for the running backup, maintenance or doctor to end'],
   DestinationExistsError: [

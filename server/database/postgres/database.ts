@@ -19,6 +19,7 @@ import { type Beats, startBeats, takeDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
 import { requireFit } from './probe.ts'
 import { createReader } from './reader.ts'
+import { recordPlace, Witness } from './witness.ts'
 import { createWriter } from './write-queue.ts'
 
 export interface PostgresOptions extends NodeDatabaseParts {
@@ -29,6 +30,12 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly nodeId?: string
   /** Called if the beat of the node fails. */
   readonly onBeatError?: (error: unknown) => void
+  /** File of the witness. */
+  readonly witnessFile?: string
+  /** Accepts a database that has lost confirmed writes, for the command that finishes a restore. */
+  readonly finishesRestore?: boolean
+  /** Called once if the database has lost confirmed writes. */
+  readonly onForgotten?: (error: Error) => void
 }
 
 /** Connections for reads beside the one that writes. */
@@ -36,7 +43,7 @@ const readConnections = 4
 
 /**
  * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
- * NewerDatabaseError, DatabaseServedError; errors of connecting
+ * NewerDatabaseError, DatabaseForgotError, DatabaseServedError; errors of connecting
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
@@ -50,29 +57,39 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     await migrate(connection, migrations, clock)
     const serverId = await readServerId(connection)
     if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
+    const { witnessFile: file, finishesRestore = false, onForgotten } = options
+    const known = new Witness({ file, serverId, onForgotten })
+    const witness = finishesRestore ? new Witness({ file: undefined, serverId }) : known
+    const check = finishesRestore ? async () => {} : (on: PostgresConnection) => witness.verify(on)
+    await check(connection)
+    link.check = check
     if (nodeId !== undefined) {
       await takeDatabase(connection, nodeId)
-      beats = startBeats(new Link(settings), nodeId, options.onBeatError)
+      beats = startBeats(new Link(settings), nodeId, check, options.onBeatError)
     }
     const ids = createIds(undefined, random)
-    const last = await lastId(connection)
-    if (last) ids.raise(last)
+    for (const last of [await lastId(connection), known.greatest]) if (last) ids.raise(last)
     const steady = createSteadyClock({ earlier: await lastReading(connection), ids, clock, elapsedMs })
+    if (nodeId !== undefined && !finishesRestore) {
+      await recordPlace(connection)
+      await witness.keep(options.onBeatError)
+    }
     const nonces = await openNonces({ connection, clock, monotonicMs })
     const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
     const writer = createWriter({
-      ...{ link, ids, steady, nodeId, clock, monotonicMs, isStorageFull },
+      ...{ link, ids, steady, witness, nodeId, clock, monotonicMs, isStorageFull },
       ...{ onFatal, onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       vacuum: () => vacuum(url),
     })
-    const reader = createReader({ settings, connections: readConnections })
+    const reader = createReader({ settings, connections: readConnections, check })
     return {
       ...{ serverId, writer, reader, nonces, steady },
       scrubbed: false,
       async close() {
         await reader.close()
         await writer.close()
+        await witness.close()
         if (nodeId !== undefined) await noteLast(link, steady)
         await beats?.stop()
         await link.close()

@@ -2,6 +2,7 @@
 import { PostgresConnection } from './connection.ts'
 import { recordedMigrations } from './migrate.ts'
 import { faultsOf } from './probe.ts'
+import { DatabaseForgotError, Witness } from './witness.ts'
 
 export interface Examination {
   /** Why the database cannot hold an installation. */
@@ -11,10 +12,12 @@ export interface Examination {
   readonly hasInstallation: boolean
   /** Whether a commit is on a second machine before it is answered. */
   readonly isSynchronous: boolean
+  /** Says what it has lost of what it confirmed to the last server. */
+  readonly forgotten: string | undefined
 }
 
 /** @throws errors of connecting */
-export async function examinePostgres(url: string): Promise<Examination> {
+export async function examinePostgres(url: string, witnessFile: string): Promise<Examination> {
   const connection = await PostgresConnection.open({ url })
   try {
     const faults = await faultsOf(connection)
@@ -30,8 +33,25 @@ export async function examinePostgres(url: string): Promise<Examination> {
       version: rows[0]?.version ?? '',
       hasInstallation: installed,
       isSynchronous: rows[0]?.synchronous === 1,
+      forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
     }
   } finally {
     await connection.close()
+  }
+}
+
+async function forgottenBy(connection: PostgresConnection, file: string): Promise<string | undefined> {
+  // A database that an older program made last records no place. The next start adds it.
+  const { rows } = await connection.query<{ exists: number }>({
+    text: "SELECT to_regclass('place') IS NOT NULL AS exists",
+  })
+  if (rows[0]?.exists !== 1) return undefined
+  const servers = await connection.query<{ server_id: string }>({ text: 'SELECT server_id FROM server' })
+  try {
+    await new Witness({ file, serverId: servers.rows[0]?.server_id ?? '' }).verify(connection)
+    return undefined
+  } catch (error) {
+    if (error instanceof DatabaseForgotError) return error.message
+    throw error
   }
 }

@@ -21,6 +21,7 @@ import { isStatementError, type PostgresConnection, postgresCode, type Statement
 import { fateOf, type Link, type Linked } from './link.ts'
 import { spendNonces } from './nonces.ts'
 import { PostgresView } from './unit-view.ts'
+import { DatabaseForgotError, type Witness } from './witness.ts'
 
 export interface LanedRequest extends Request {
   readonly lanes: readonly Lane[]
@@ -52,6 +53,7 @@ export interface GroupOptions extends UnitChance {
   readonly steady: WrittenSteadyClock
   /** Id of this node in the database. Undefined for a command on the host, which writes no readings. */
   readonly nodeId: string | undefined
+  readonly witness: Witness
   readonly monotonicMs: () => number
   /** Receives the time of the database and the interval in which it was read. */
   readonly onTime: (databaseMs: number, askedMs: number, answeredMs: number) => void
@@ -82,7 +84,7 @@ const lockLanes = (waits: boolean): Statement => ({
     SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM clock_timestamp()) * 1000 AS ms,
       (SELECT count(*) FROM nodes WHERE id = $2) AS mine,
       CASE WHEN '*' = ANY ($1) THEN (SELECT count(*) FROM lanes) END AS every,
-      (SELECT string_agg(lane, ' ') FROM locked) AS lanes, (SELECT max(last) FROM locked) AS last,
+      (SELECT array_agg(lane) FROM locked) AS lanes, (SELECT array_agg(last) FROM locked) AS lasts,
       set_config('bridge.lanes', (SELECT coalesce(string_agg(lane, ' '), '') FROM locked), true)`,
 })
 
@@ -91,8 +93,8 @@ interface Found {
   readonly ms: number
   readonly mine: number
   readonly every: number | null
-  readonly lanes: string | null
-  readonly last: string | null
+  readonly lanes: readonly string[] | null
+  readonly lasts: readonly string[] | null
 }
 
 interface Begun {
@@ -121,6 +123,7 @@ export class Groups {
       } catch (error) {
         if (error instanceof TakenOverError) throw error
         if (error instanceof GroupFailedError) throw error
+        if (error instanceof DatabaseForgotError) throw new GroupFailedError(error)
         const isLast = attempt === attempts && !(error instanceof NeedsSavepointsError)
         if (isLast || postgresCode(error) === '53100') throw new GroupFailedError(error)
         careful = true
@@ -188,7 +191,7 @@ export class Groups {
   }
 
   async #begin(connection: PostgresConnection, lanes: readonly Lane[], waits: boolean): Promise<Begun> {
-    const { nodeId, ids, monotonicMs, onTime } = this.#options
+    const { nodeId, ids, witness, monotonicMs, onTime } = this.#options
     const askedMs = monotonicMs()
     const [, { rows }] = await Promise.all([
       connection.query({ text: begin }),
@@ -199,11 +202,12 @@ export class Groups {
     ])
     const [found] = rows
     if (found === undefined) throw new Error('the database gave no transaction')
+    const held = new Map(found.lanes?.map((lane, index) => [lane, found.lasts?.[index] ?? '']))
+    witness.check(held)
     if (nodeId !== undefined && found.mine !== 1) throw new TakenOverError()
     onTime(found.ms, askedMs, monotonicMs())
-    if (found.last) ids.raise(found.last)
-    const locked = new Set(found.lanes?.split(' '))
-    return { xid: found.xid, lanes: locked, holdsEvery: locked.size === found.every }
+    for (const last of held.values()) if (last !== '') ids.raise(last)
+    return { xid: found.xid, lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
   }
 
   async #runUnits(
@@ -251,14 +255,15 @@ export class Groups {
 
   /** Sends the last statements and COMMIT together. */
   async #commit({ connection, server }: Linked, { xid, lanes }: Begun): Promise<void> {
-    const { steady, ids, monotonicMs, nodeId, link } = this.#options
+    const { steady, ids, witness, monotonicMs, nodeId, link } = this.#options
+    const last = ids.last()
     const reading = nodeId === undefined ? undefined : steady.due(this.#changes)
     const posted: Promise<unknown>[] = []
     if (reading !== undefined) {
       const values = [reading.wall_ms, reading.steady_ms]
       posted.push(connection.query({ ...writeReading, values }))
     }
-    if (lanes.size > 0) posted.push(connection.query({ ...advanceLanes, values: [[...lanes], ids.last()] }))
+    if (lanes.size > 0) posted.push(connection.query({ ...advanceLanes, values: [[...lanes], last] }))
     this.#commitBeganMs = monotonicMs()
     const committing = connection.query({ text: 'COMMIT' })
     const results = await Promise.allSettled([...posted, committing])
@@ -272,6 +277,7 @@ export class Groups {
       const failed = results.find((each) => each.status === 'rejected')
       throw failed?.reason ?? new Error('the transaction was rolled back')
     }
+    witness.note(lanes, last)
     if (reading !== undefined) steady.noteWritten(reading, this.#changes)
   }
 }

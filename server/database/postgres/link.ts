@@ -15,6 +15,8 @@ export interface Linked {
 
 export class Link {
   readonly #settings: ConnectionSettings
+  /** Runs on each new connection before anything else. */
+  check: (connection: PostgresConnection) => Promise<void> = async () => {}
   #open: Promise<Linked> | undefined
 
   constructor(settings: ConnectionSettings) {
@@ -32,7 +34,9 @@ export class Link {
   async #connect(): Promise<Linked> {
     const connection = await PostgresConnection.open(this.#settings)
     try {
-      return { connection, server: await serverOf(connection) }
+      const server = await serverOf(connection)
+      await this.check(connection)
+      return { connection, server }
     } catch (error) {
       await connection.close()
       throw error

@@ -113,13 +113,19 @@ export interface Beats {
 }
 
 /** Beats on a connection of its own, because that of the writer is inside transactions. */
-export function startBeats(link: Link, id: string, onError: (error: unknown) => void = () => {}): Beats {
+export function startBeats(
+  link: Link,
+  id: string,
+  check: (connection: PostgresConnection) => Promise<void>,
+  onError: (error: unknown) => void = () => {},
+): Beats {
   const text = 'UPDATE nodes SET seen_at = clock_timestamp() WHERE id = $1'
   let running: Promise<unknown> | undefined
   const beat = async () => {
     try {
       const { connection } = await link.get()
       await connection.query({ text, values: [id] })
+      await check(connection)
     } catch (error) {
       onError(error)
     } finally {

@@ -18,6 +18,8 @@ import { PostgresView } from './unit-view.ts'
 
 export interface ReaderOptions {
   readonly settings: ConnectionSettings
+  /** Runs on each new connection before anything else. */
+  readonly check?: (connection: PostgresConnection) => Promise<void>
   readonly connections: number
   /** Most reads on one snapshot, by default 32. */
   readonly maxBatch?: number
@@ -111,11 +113,22 @@ class ReadQueue {
   async #onConnection<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     let connection = this.#idle.pop()
     while (connection?.isBroken) connection = this.#idle.pop()
-    connection ??= await PostgresConnection.open(this.#options.settings)
+    connection ??= await this.#open()
     try {
       return await act(connection)
     } finally {
       if (!connection.isBroken) this.#idle.push(connection)
+    }
+  }
+
+  async #open(): Promise<PostgresConnection> {
+    const connection = await PostgresConnection.open(this.#options.settings)
+    try {
+      await this.#options.check?.(connection)
+      return connection
+    } catch (error) {
+      await connection.close()
+      throw error
     }
   }
 

@@ -25,7 +25,6 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { recordAudit, systemActor } from '../../audit/store.ts'
 import type { Config } from '../../config.ts'
 import { everyLane } from '../../database/lanes.ts'
 import { migrations } from '../../database/migrations/index.ts'
@@ -34,8 +33,6 @@ import { lockDataFolder } from '../../database/sqlite/lock.ts'
 import { migrate } from '../../database/sqlite/migrate.ts'
 import { refuseEarlierProofs } from '../../database/sqlite/nonces.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
-import type { TransferRow } from '../../database/work-tables.ts'
-import { createWakeups } from '../../delivery/wakeups.ts'
 import { AlreadyInitialisedError, databasePath } from '../../storage/data-folder.ts'
 import { makeEnvelopeKey } from '../../storage/envelope-keys.ts'
 import { requireSpace } from './backup.ts'
@@ -43,9 +40,10 @@ import { type Checked, checkCopy } from './checking.ts'
 import { DamagedDatabaseError, PathMissingError } from './errors.ts'
 import { highestGeneration, type Known, newestRecord, readKnown } from './known.ts'
 import { sync } from './new-file.ts'
+import { hasBytes } from './package-bytes.ts'
 import { finishReplacement, replaceDatabase } from './replacing.ts'
-import { type Restoring, restoreTables } from './restorations.ts'
-import { type Review, reviewCredentials, reviewPeople } from './review.ts'
+import { restoreWithin } from './restoring.ts'
+import type { Review } from './review.ts'
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'data' | 'envelopeKeyFile'>
@@ -184,35 +182,14 @@ async function prepare(
     onEffectError: fail,
   })
   try {
-    const review = await store.writer.write(everyLane, async (tx) => {
-      const restoring: Restoring = {
-        context: { wakeups: createWakeups() },
-        known,
-        accepted: options.acceptCredentials,
-        generation: Math.max(before.generation, Math.floor(tx.now.getTime() / 1000)),
+    const { generation, newest } = before
+    const from = { serverId: checked.server_id, newest, known, accepted: options.acceptCredentials }
+    const review = await store.writer.write(everyLane, (tx) =>
+      restoreWithin(tx, store.steady, {
+        ...{ ...from, generation },
         hasBytes: (transfer) => hasBytes(config.data, transfer),
-        grants: [],
-        transfers: [],
-        held: new Set(),
-        revoked: new Set(),
-        fenced: 0,
-      }
-      await restoreTables(tx, restoring)
-      await recordAudit(tx, {
-        kind: 'node.restored',
-        actor: systemActor,
-        project_id: null,
-        subject: { type: 'server', id: checked.server_id },
-        details: { newest_record_at: before.newest, generation: restoring.generation },
-      })
-      const { held, revoked, transfers, fenced } = restoring
-      const grants = restoring.grants.map(({ expires_at, ...grant }) => ({
-        ...grant,
-        expires_at: expires_at && store.steady.wall(expires_at),
-      }))
-      const credentials = await reviewCredentials(tx.db, { held, revoked, nowIso: tx.nowIso })
-      return { credentials, grants, people: await reviewPeople(tx.db), transfers, sessions_fenced: fenced }
-    })
+      }),
+    )
     if (failures.length > 0) throw failures[0]
     const migration = { from: checked.migration, to: migrations.length }
     const { server_id } = checked
@@ -238,13 +215,6 @@ function migrateCopy(folder: string, known: Known | undefined, clock: () => Date
   } finally {
     database.close()
   }
-}
-
-/** Whether the uploaded bytes exist. The parts are hashed again when the upload resumes. */
-function hasBytes(data: string, { id, stored_at, size }: TransferRow): boolean {
-  const folder = join(data, 'packages', id)
-  if (stored_at === null) return existsSync(folder) && readdirSync(folder).length > 0
-  return statSync(join(folder, 'package'), { throwIfNoEntry: false })?.size === size
 }
 
 /** Returns `replaced-20261121T080501Z`, with a number appended if that name exists. */

@@ -1,0 +1,82 @@
+/** How a database stands to the witness of the server that served it last; see `witness.ts`. */
+import { NotInitialisedError } from '../../storage/data-folder.ts'
+import { migrations } from '../migrations/index.ts'
+import { PostgresConnection } from './connection.ts'
+import { migrate, recordedMigrations } from './migrate.ts'
+import {
+  confirmedTime,
+  DatabaseForgotError,
+  readHeld,
+  readWitnessed,
+  recordPlace,
+  Witness,
+  writeWitnessed,
+} from './witness.ts'
+
+export interface Standing {
+  /** Number of its last migration. */
+  readonly migration: number
+  /** What the database has lost, or why it is another one. Undefined if the node found nothing. */
+  readonly forgotten: string | undefined
+  /** The last server stopped, and the database holds everything that it confirmed. */
+  readonly isComplete: boolean
+  /** Time of the last confirmed write, empty if it is unknown. */
+  readonly confirmedAt: string
+  /** Time of the finished restore, if no server has served the database since. */
+  readonly restoredAt: string | undefined
+}
+
+/** Migrates the database and compares it. @throws NotInitialisedError, NewerDatabaseError */
+export async function standingOf(url: string, file: string, clock: () => Date): Promise<Standing> {
+  const connection = await PostgresConnection.open({ url })
+  try {
+    const migration = (await recordedMigrations(connection)).at(-1)?.number ?? 0
+    if (migration === 0) throw new NotInitialisedError('the database holds no installation')
+    await migrate(connection, migrations, clock)
+    const serverId = await readServerId(connection)
+    const witnessed = readWitnessed(file, serverId)
+    const witness = new Witness({ file, serverId })
+    const { place, recorded, lanes } = await readHeld(connection)
+    const lost = witness.lossOf(lanes)
+    const forgotten = await witness.verify(connection).then(
+      () => undefined,
+      (error: unknown) => {
+        if (error instanceof DatabaseForgotError) return error.message
+        throw error
+      },
+    )
+    const isComplete = witnessed?.stopped === true && lost === undefined
+    const isSame = forgotten === undefined && recorded === place
+    return {
+      ...{ migration, forgotten, isComplete },
+      confirmedAt: confirmedTime(witness.greatest ?? ''),
+      restoredAt: isSame ? witnessed?.restored_at : undefined,
+    }
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Accepts the database as it is: later comparisons begin here. */
+export async function acceptDatabase(url: string, file: string, now: Date): Promise<void> {
+  const connection = await PostgresConnection.open({ url })
+  try {
+    await recordPlace(connection, { replace: true })
+    const { lanes } = await readHeld(connection)
+    await writeWitnessed(file, {
+      server_id: await readServerId(connection),
+      lanes: Object.fromEntries(lanes),
+      stopped: true,
+      restored_at: now.toISOString(),
+    })
+  } finally {
+    await connection.close()
+  }
+}
+
+async function readServerId(connection: PostgresConnection): Promise<string> {
+  const { rows } = await connection.query<{ server_id: string }>({ text: 'SELECT server_id FROM server' })
+  const [row] = rows
+  if (row === undefined) throw new NotInitialisedError('the database holds no installation')
+  return row.server_id
+}
