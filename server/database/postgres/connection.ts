@@ -25,6 +25,8 @@ export interface Answer<R> {
 export interface ConnectionSettings {
   /** The database as `postgres://…`. Without a password, the driver looks into `~/.pgpass`. */
   readonly url: string
+  /** Set if a pooler forgets named statements between transactions, so that none gets a name. See `pooler.ts`. */
+  forgetsNames?: boolean
 }
 
 const connectWithinMs = 5000
@@ -52,14 +54,16 @@ const types = {
 
 export class PostgresConnection {
   readonly #client: pg.Client
+  readonly #settings: ConnectionSettings
   #failure: unknown
   #waiting = 0
   /** Looks in which nothing was answered although a statement waits. */
   #silentLooks = 0
   readonly #watch: NodeJS.Timeout
 
-  private constructor(client: pg.Client) {
+  private constructor(client: pg.Client, settings: ConnectionSettings) {
     this.#client = client
+    this.#settings = settings
     const broken = (error?: unknown) => {
       this.#failure ??= error ?? new Error('the connection to the database ended')
     }
@@ -68,16 +72,16 @@ export class PostgresConnection {
     this.#watch = setInterval(() => this.#look(), lookEveryMs).unref()
   }
 
-  static async open({ url }: ConnectionSettings): Promise<PostgresConnection> {
+  static async open(settings: ConnectionSettings): Promise<PostgresConnection> {
     const client = new pg.Client({
-      connectionString: url,
+      connectionString: settings.url,
       pipeline: true,
       keepAlive: true,
       application_name: 'agent-bridge',
       connectionTimeoutMillis: connectWithinMs,
       types,
     })
-    const connection = new PostgresConnection(client)
+    const connection = new PostgresConnection(client, settings)
     try {
       await client.connect()
     } catch (error) {
@@ -85,6 +89,11 @@ export class PostgresConnection {
       throw new DatabaseUnreachableError(client, error)
     }
     return connection
+  }
+
+  /** The process of the server, as the other end told it. A pooler tells a number of its own. */
+  get processId(): unknown {
+    return Reflect.get(this.#client, 'processID')
   }
 
   get isBroken(): boolean {
@@ -99,7 +108,7 @@ export class PostgresConnection {
       const found = await this.#client.query({
         text,
         ...(stored !== undefined && { values: stored }),
-        ...(name !== undefined && { name }),
+        ...(name !== undefined && this.#settings.forgetsNames !== true && { name }),
       })
       return { rows: found.rows as R[], count: found.rowCount ?? 0, command: found.command }
     } catch (error) {

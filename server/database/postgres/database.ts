@@ -11,12 +11,13 @@ import { migrations } from '../migrations/index.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
 import type { DatabaseClock } from './clock.ts'
-import { PostgresConnection } from './connection.ts'
+import { type ConnectionSettings, PostgresConnection } from './connection.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
 import { type Beats, startBeats, takeDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
+import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
 import { createReader } from './reader.ts'
 import { recordPlace, Witness } from './witness.ts'
@@ -47,12 +48,13 @@ const readConnections = 4
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
-  const settings = { url }
+  const settings: ConnectionSettings = { url }
   const link = new Link(settings)
   let beats: Beats | undefined
   try {
     const { connection } = await link.get()
     await requireFit(connection)
+    await learnPooling(connection, settings)
     await learnTime(connection, databaseClock, monotonicMs)
     await migrate(connection, migrations, clock)
     const serverId = await readServerId(connection)
