@@ -6,6 +6,7 @@
  * waits of different projects.
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
 import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { hearClock } from '../node-clock.ts'
@@ -56,6 +57,13 @@ export function liveProject(id: string): LiveProject {
     shared.live.stop()
   }
   return { ...shared.live, stop }
+}
+
+/** The live data of a project while a screen shows it. */
+export function useLiveProject(id: string): LiveProject {
+  const live = useMemo(() => liveProject(id), [id])
+  useEffect(() => live.stop, [live])
+  return live
 }
 
 function begin(id: string): LiveProject {

@@ -1,8 +1,7 @@
 /** One agent: presence, instructions, enrolment, credentials, takeover, recipient key, profile, pairs. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import { connectionLabels, type Agent as Data } from '../../../../sdk/browser.ts'
-import { type LiveProject, liveProject } from '../live/project.ts'
+import { type LiveProject, useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { useAnchor } from '../parts/anchor.ts'
 import { Heading } from '../parts/heading.tsx'
@@ -38,8 +37,7 @@ const sections = [
 
 export function Agent() {
   const { id = '', agent = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const read = useOne(`agent ${agent}`, (options) => owner.agents.get(id, agent, options), {
     live,
     kinds: ['agent.', 'recipient_key.', 'environment.', 'session.'],
@@ -70,7 +68,7 @@ interface Props {
   readonly agent: Data
   readonly live: LiveProject
   readonly refresh: () => Promise<void>
-  /** Failure of the last read. What is shown is older. */
+  /** Failure of the last read. The screen then shows older data. */
   readonly error: unknown
 }
 

@@ -1,8 +1,8 @@
 /** All agents of a project: presence, what waits for them, how they prove themselves, and where they run. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Environment } from '../../../../sdk/browser.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
@@ -18,8 +18,7 @@ import { AgentTable } from './agents/table.tsx'
 export function Agents() {
   const { id = '' } = useRoute().params
   const { query, path, route } = useLocation()
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const [isNew, setNew] = useState(false)
   const agents = useWhole(`agents ${id}`, (options) => owner.agents.all(id, options), {
     live,

@@ -1,10 +1,10 @@
 /** The audit of a project, or of the node: who did what, newest first. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { ReadPage } from '../../../../sdk/audit-export.ts'
 import { limits } from '../../../../sdk/browser.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'
@@ -23,8 +23,7 @@ type Actors = readonly (readonly [id: string, name: string])[]
 
 export function ProjectAudit() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const agents = live.snapshot.value?.agents ?? []
   return (
     <Audit

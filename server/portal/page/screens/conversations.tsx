@@ -1,8 +1,7 @@
 /** Conversations of a project: those with the owner, and those between agents. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Conversation } from '../../../../sdk/browser.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Silence } from '../parts/silence.tsx'
@@ -17,8 +16,7 @@ import { Participants } from './conversations/participants.tsx'
 export function Conversations() {
   const { id = '' } = useRoute().params
   const { agent = '' } = useLocation().query
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const { all, error } = useConversations(id, live)
   const shown = all?.filter(({ about }) => agent === '' || hasAgent(about, agent))
   return (

@@ -1,9 +1,9 @@
 /** One project: what needs the owner, the agents and their presence, the latest activity. */
 import { useComputed } from '@preact/signals'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import type { ProjectSnapshot } from '../../../../sdk/browser.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refused } from '../parts/refused.tsx'
@@ -16,8 +16,7 @@ import { MessageAll } from './overview/message-all.tsx'
 
 export function Overview() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const state = useComputed(() => live.snapshot.value?.project.state)
   const snapshot = live.snapshot.value
   if (snapshot === undefined) return <Refused title="Overview" error={live.error.value} />

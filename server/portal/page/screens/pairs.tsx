@@ -1,7 +1,6 @@
 /** Pairs of agents that may talk: a matrix for up to 12 agents, a list by agent for more. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
@@ -15,8 +14,7 @@ const mostInMatrix = 12
 
 export function Pairs() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const isNarrow = useNarrow()
   const agents = useWhole(
     `paired agents ${id}`,

@@ -1,8 +1,7 @@
 /** Settings of a project: its name, description and policy, its state, and its deletion. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Project, ProjectState } from '../../../../sdk/browser.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
@@ -14,8 +13,7 @@ import { ProjectProfile } from './project/profile.tsx'
 
 export function ProjectSettings() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const project = live.snapshot.value?.project
   if (project === undefined) return <Refused title="Project" error={live.error.value} />
   return (

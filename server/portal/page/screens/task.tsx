@@ -1,8 +1,7 @@
 /** One task: its state, instructions, progress, result with evidence, and its timeline. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import { type Agents, useAgents } from '../live/agents.ts'
-import { type LiveProject, liveProject } from '../live/project.ts'
+import { type LiveProject, useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
@@ -20,8 +19,7 @@ import { Timeline } from './tasks/timeline.tsx'
 
 export function OneTask() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   return (
     <>
       <p>

@@ -1,8 +1,7 @@
 /** Tasks of a project: a board of five lists or a table, with filters, and the form for a new task. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import { useAgents } from '../live/agents.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Older } from '../parts/page-of.tsx'
@@ -18,8 +17,7 @@ import { TaskTable } from './tasks/table.tsx'
 
 export function Tasks() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const { agents, nameOf } = useAgents(id, live)
   const [filter, change] = useFilter()
   const lists = useTasks(id, filter, live)

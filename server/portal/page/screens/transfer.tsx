@@ -1,9 +1,9 @@
 /** One transfer: what was offered, how far it is, what the recipient confirmed, and what is cleaned up. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso/router'
 import { limits, type Transfer } from '../../../../sdk/browser.ts'
 import { type Agents, useAgents } from '../live/agents.ts'
-import { type LiveProject, liveProject } from '../live/project.ts'
+import { type LiveProject, useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
@@ -20,8 +20,7 @@ import { Offer, Steps } from './transfers/facts.tsx'
 
 export function OneTransfer() {
   const { id = '' } = useRoute().params
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   return (
     <>
       <p>

@@ -1,9 +1,8 @@
 /** Transfers of a project, newest first. */
-import { useEffect, useMemo } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { limits } from '../../../../sdk/browser.ts'
 import { useAgents } from '../live/agents.ts'
-import { liveProject } from '../live/project.ts'
+import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
@@ -24,8 +23,7 @@ export function Transfers() {
   const { id = '' } = useRoute().params
   const { path, query, route } = useLocation()
   const state = states.find((each) => each === query.state)
-  const live = useMemo(() => liveProject(id), [id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(id)
   const { nameOf } = useAgents(id, live)
   const list = usePages(
     `transfers ${id} ${state}`,

@@ -3,16 +3,15 @@ import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import type { AuditRecord, Enrollment, EnrollmentIssued, SnapshotAgent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
+import { AgentPrompt } from '../../parts/agent-prompt.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.tsx'
-import { OnceOnly } from '../../parts/once-only.tsx'
 import { Older, usePages } from '../../parts/page-of.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { Section } from '../../parts/section.tsx'
 import { When } from '../../parts/when.tsx'
 import { olderOf } from '../../parts/whole.ts'
 import { Visible } from '../../text/visible.tsx'
-import { timeOfDay } from '../../words/time.ts'
 import type { About } from './about.ts'
 import { NewPrompt } from './new-prompt.tsx'
 
@@ -77,20 +76,9 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
       {issued !== undefined && (
         <>
           {issued.prompt !== '' && (
-            <OnceOnly
-              label={
-                <>
-                  Prompt of <Visible text={agent.name} />
-                </>
-              }
-              copyLabel={
-                <>
-                  Copy <Visible text={agent.name} />
-                  's prompt
-                </>
-              }
-              secret={issued.prompt}
-              note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
+            <AgentPrompt
+              name={agent.name}
+              issued={issued}
               isUsed={latest !== undefined && latest.state !== 'pending'}
               drop={drop}
             />

@@ -9,6 +9,7 @@ import { type AgentInstructionPreview, BridgeError, limits } from '../../../../.
 import { owner } from '../../owner.ts'
 import { MarkedDifference } from '../../parts/marked-difference.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { SaveOrUndo } from '../../parts/save-or-undo.tsx'
 import { Section } from '../../parts/section.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { bytesOf, TextArea } from '../../parts/text-area.tsx'
@@ -117,19 +118,12 @@ function Editor({ saved, save, refresh }: EditorProps) {
         </div>
       )}
       <Refusal error={error} />
-      <p class="actions">
-        <button
-          type="submit"
-          disabled={isBusy || !isChanged || isConflict || bytesOf(text) > limits.promptBytes}
-        >
-          {isBusy ? 'Saving…' : 'Save'}
-        </button>
-        {isChanged && !isConflict && (
-          <button type="button" class="quiet" onClick={take}>
-            Undo my changes
-          </button>
-        )}
-      </p>
+      <SaveOrUndo
+        isBusy={isBusy}
+        isChanged={isChanged && !isConflict}
+        isTooLong={bytesOf(text) > limits.promptBytes}
+        undo={take}
+      />
     </form>
   )
 }

@@ -4,6 +4,7 @@ import { type Agent, type Environment, limits } from '../../../../../sdk/browser
 import { owner } from '../../owner.ts'
 import { Field } from '../../parts/field.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { SaveOrUndo } from '../../parts/save-or-undo.tsx'
 import { Section } from '../../parts/section.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { bytesOf, TextArea } from '../../parts/text-area.tsx'
@@ -119,16 +120,12 @@ export function Profile({ project, agent, environments, refresh }: Props) {
           </p>
         )}
         {Object.keys(faults).length === 0 && <Refusal error={error} />}
-        <p class="actions">
-          <button type="submit" disabled={isBusy || !isChanged || isTooLong}>
-            {isBusy ? 'Saving…' : 'Save'}
-          </button>
-          {isChanged && (
-            <button type="button" class="quiet" onClick={() => setDraft(undefined)}>
-              Undo my changes
-            </button>
-          )}
-        </p>
+        <SaveOrUndo
+          isBusy={isBusy}
+          isChanged={isChanged}
+          isTooLong={isTooLong}
+          undo={() => setDraft(undefined)}
+        />
       </form>
     </Section>
   )

@@ -6,6 +6,8 @@ import {
   connectionLabels as labels,
 } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
+import { AgentName } from '../../parts/agent-name.tsx'
+import { Columns } from '../../parts/columns.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
@@ -20,21 +22,14 @@ interface Props {
   readonly live: LiveProject
 }
 
+const columns = ['Agent', 'Presence', labels.last_contact, 'Waiting', 'Credential', 'Environment'] as const
+
 export function AgentTable({ project, agents, credentials, environments, live }: Props) {
   const seen = new Map(live.snapshot.value?.agents.map((each) => [each.id, each]))
   const nowMs = live.nodeNow.value
   return (
-    <table class="agents">
-      <thead>
-        <tr>
-          <th scope="col">Agent</th>
-          <th scope="col">Presence</th>
-          <th scope="col">{labels.last_contact}</th>
-          <th scope="col">Waiting</th>
-          <th scope="col">Credential</th>
-          <th scope="col">Environment</th>
-        </tr>
-      </thead>
+    <table class="stacked">
+      <Columns names={columns} />
       <tbody>
         {agents.map(({ id, name, role_name, connection, environment_id }) => {
           const words = presence(seen.get(id)?.connection ?? connection, nowMs, live.isStale.value)
@@ -42,15 +37,7 @@ export function AgentTable({ project, agents, credentials, environments, live }:
           return (
             <tr key={id}>
               <th scope="row">
-                <a href={`/projects/${project}/agents/${id}`}>
-                  <Visible text={name} />
-                </a>
-                {role_name !== '' && (
-                  <span class="meta">
-                    {' '}
-                    <Visible text={role_name} />
-                  </span>
-                )}
+                <AgentName project={project} agent={{ id, name, role_name }} />
               </th>
               <td data-label="Presence">
                 <Mark name={words.mark} /> {words.summary}

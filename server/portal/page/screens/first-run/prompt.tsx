@@ -1,9 +1,8 @@
 /** One prompt with its copy button, and how far its agent has come. */
 import type { AuditRecord, SnapshotAgent } from '../../../../../sdk/browser.ts'
+import { AgentPrompt } from '../../parts/agent-prompt.tsx'
 import { EnrolmentSteps } from '../../parts/enrolment-steps.tsx'
-import { OnceOnly } from '../../parts/once-only.tsx'
 import { Visible } from '../../text/visible.tsx'
-import { timeOfDay } from '../../words/time.ts'
 import type { Enrolled } from './enrolled.ts'
 
 interface Props {
@@ -26,24 +25,7 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
       {issued.prompt === '' ? (
         <p class="meta">The code is used.</p>
       ) : (
-        <OnceOnly
-          label={
-            <>
-              Prompt of <Visible text={agent.name} />
-            </>
-          }
-          copyLabel={
-            <>
-              Copy <Visible text={agent.name} />
-              's prompt
-            </>
-          }
-          secret={issued.prompt}
-          note={`It works once and is shown once, until ${timeOfDay(Date.parse(issued.expires_at))}.`}
-          isUsed={isUsed}
-          hasClose={false}
-          drop={drop}
-        />
+        <AgentPrompt name={agent.name} issued={issued} isUsed={isUsed} hasClose={false} drop={drop} />
       )}
       <EnrolmentSteps
         name={agent.name}

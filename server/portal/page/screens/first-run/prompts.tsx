@@ -6,7 +6,7 @@
 import type { ComponentProps, ComponentType } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Project, SnapshotAgent } from '../../../../../sdk/browser.ts'
-import { type LiveProject, liveProject } from '../../live/project.ts'
+import { type LiveProject, useLiveProject } from '../../live/project.ts'
 import { concerns } from '../../parts/enrolment-steps.tsx'
 import { Heading } from '../../parts/heading.tsx'
 import { Mark } from '../../parts/marks.tsx'
@@ -33,8 +33,7 @@ interface Props {
 const quietMs = 60_000
 
 export function Prompts({ project, enrolled, drop, reached }: Props) {
-  const live = useMemo(() => liveProject(project.id), [project.id])
-  useEffect(() => live.stop, [live])
+  const live = useLiveProject(project.id)
   const { agents = [], activity = [] } = live.snapshot.value ?? {}
   const nowMs = live.nodeNow.value
   const listening = agents.filter(({ connection }) => connection.listening_now)

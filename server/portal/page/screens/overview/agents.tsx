@@ -1,6 +1,8 @@
 /** Agents with the five words of presence, and the counts made of them. */
 import { connectionLabels as labels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
+import { AgentName } from '../../parts/agent-name.tsx'
+import { Columns } from '../../parts/columns.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { presence } from '../../words/connection.ts'
@@ -9,6 +11,15 @@ interface Props {
   readonly project: string
   readonly live: LiveProject
 }
+
+const columns = [
+  'Agent',
+  labels.connected,
+  labels.listening_now,
+  labels.last_contact,
+  labels.next_contact,
+  'Waiting',
+] as const
 
 export function Agents({ project, live }: Props) {
   const { agents = [], counts } = live.snapshot.value ?? {}
@@ -24,17 +35,8 @@ export function Agents({ project, live }: Props) {
           ? `connections ${labels.unavailable}`
           : `${counts?.connected} connected · ${counts?.listening_now} listening now · ${counts?.overdue} overdue`}
       </p>
-      <table class="agents">
-        <thead>
-          <tr>
-            <th scope="col">Agent</th>
-            <th scope="col">{labels.connected}</th>
-            <th scope="col">{labels.listening_now}</th>
-            <th scope="col">{labels.last_contact}</th>
-            <th scope="col">{labels.next_contact}</th>
-            <th scope="col">Waiting</th>
-          </tr>
-        </thead>
+      <table class="stacked">
+        <Columns names={columns} />
         <tbody>
           {enabled.map((agent) => (
             <Row
@@ -102,21 +104,13 @@ interface RowProps {
   readonly isStale: boolean
 }
 
-function Row({ project, agent: { id, name, role_name, connection, waiting }, nowMs, isStale }: RowProps) {
+function Row({ project, agent, nowMs, isStale }: RowProps) {
+  const { connection, waiting } = agent
   const words = presence(connection, nowMs, isStale)
   return (
     <tr>
       <th scope="row">
-        <Mark name={words.mark} />{' '}
-        <a href={`/projects/${project}/agents/${id}`}>
-          <Visible text={name} />
-        </a>
-        {role_name !== '' && (
-          <span class="meta">
-            {' '}
-            <Visible text={role_name} />
-          </span>
-        )}
+        <Mark name={words.mark} /> <AgentName project={project} agent={agent} />
       </th>
       <td data-label={labels.connected}>{words.connected}</td>
       <td data-label={labels.listening_now}>{words.listening}</td>

@@ -4,6 +4,7 @@ import { limits, type Project, type ProjectPolicy } from '../../../../../sdk/bro
 import { owner } from '../../owner.ts'
 import { Field } from '../../parts/field.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { SaveOrUndo } from '../../parts/save-or-undo.tsx'
 import { Section } from '../../parts/section.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { bytesOf, TextArea } from '../../parts/text-area.tsx'
@@ -96,19 +97,12 @@ export function ProjectProfile({ project, refresh }: Props) {
           />
         ))}
         {Object.keys(faults).length === 0 && <Refusal error={error} />}
-        <p class="actions">
-          <button
-            type="submit"
-            disabled={isBusy || draft === undefined || bytesOf(texts.description) > limits.descriptionBytes}
-          >
-            {isBusy ? 'Saving…' : 'Save'}
-          </button>
-          {draft !== undefined && (
-            <button type="button" class="quiet" onClick={() => setDraft(undefined)}>
-              Undo my changes
-            </button>
-          )}
-        </p>
+        <SaveOrUndo
+          isBusy={isBusy}
+          isChanged={draft !== undefined}
+          isTooLong={bytesOf(texts.description) > limits.descriptionBytes}
+          undo={() => setDraft(undefined)}
+        />
       </form>
     </Section>
   )

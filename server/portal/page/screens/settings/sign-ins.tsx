@@ -1,6 +1,7 @@
 /** Sign-ins of the person who is signed in, and the act that ends one. */
 import type { OwnerSession } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
+import { Columns } from '../../parts/columns.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { note } from '../../parts/toast.tsx'
 import { When } from '../../parts/when.tsx'
@@ -13,20 +14,14 @@ interface Props {
   readonly read: () => Promise<void>
 }
 
+const columns = ['Program', 'Since', 'Last used', 'Ends', 'Act'] as const
+
 export function SignIns({ all, read }: Props) {
   return (
     <section aria-labelledby="sign-ins">
       <h2 id="sign-ins">Your sign-ins</h2>
       <table class="stacked">
-        <thead>
-          <tr>
-            <th scope="col">Program</th>
-            <th scope="col">Since</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Ends</th>
-            <th scope="col">Act</th>
-          </tr>
-        </thead>
+        <Columns names={columns} />
         <tbody>
           {all.map((each) => (
             <Row key={each.id} signIn={each} read={read} />

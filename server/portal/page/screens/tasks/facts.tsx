@@ -1,7 +1,7 @@
 /** Facts of a task that the node has checked. */
 import type { Task } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
-import { Copy } from '../../parts/copy.tsx'
+import { Elsewhere } from '../../parts/elsewhere.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { When } from '../../parts/when.tsx'
 import { Visible } from '../../text/visible.tsx'
@@ -16,7 +16,7 @@ interface Props {
 }
 
 export function Facts({ project, isStale, task, holder }: Props) {
-  const { id, creator, claim, due_at, cancellation } = task
+  const { creator, claim, due_at, cancellation } = task
   const home = `/projects/${project}`
   return (
     <dl class="work-facts">
@@ -67,15 +67,7 @@ export function Facts({ project, isStale, task, holder }: Props) {
           </dd>
         </>
       )}
-      <dt>Task</dt>
-      <dd>
-        <code>{id}</code> <Copy text={id} label="Copy" isQuiet />
-      </dd>
-      <dt>Elsewhere</dt>
-      <dd class="actions">
-        <a href={`${home}/conversations/${task.conversation_id}`}>Its conversation</a>
-        <a href={`${home}/audit?subject=${id}`}>Its audit</a>
-      </dd>
+      <Elsewhere project={project} noun="Task" of={task} />
     </dl>
   )
 }

@@ -1,6 +1,7 @@
 /** Tasks as a table, newest first. On a narrow screen each row is a list of its cells. */
 import type { Task } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
+import { Columns } from '../../parts/columns.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { When } from '../../parts/when.tsx'
@@ -19,15 +20,7 @@ const columns = ['Task', 'State', 'Assignee', 'Attempt', 'Claim', 'Due', 'Create
 export function TaskTable({ project, isStale, nameOf, tasks }: Props) {
   return (
     <table class="work">
-      <thead>
-        <tr>
-          {columns.map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Columns names={columns} />
       <tbody>
         {tasks.map((task) => {
           const { mark, words } = taskStates[task.state]

@@ -1,6 +1,7 @@
-/** Facts of a transfer, and its steps with their times. Neither has the endpoint or the token of a helper. */
+/** Facts of a transfer, and its steps with their times. The endpoint and the token of a helper are never shown. */
 import type { Transfer } from '../../../../../sdk/browser.ts'
 import { Copy } from '../../parts/copy.tsx'
+import { Elsewhere } from '../../parts/elsewhere.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { When } from '../../parts/when.tsx'
@@ -20,7 +21,7 @@ interface Props {
 }
 
 export function Offer({ project, transfer, nameOf }: Props & { readonly project: string }) {
-  const { id, sender_agent_id: sender, recipient_agent_id: recipient, sha256 } = transfer
+  const { sender_agent_id: sender, recipient_agent_id: recipient, sha256 } = transfer
   const home = `/projects/${project}`
   return (
     <section aria-labelledby="offer">
@@ -63,15 +64,7 @@ export function Offer({ project, transfer, nameOf }: Props & { readonly project:
             <When at={transfer.updated_at} isExact />
           )}
         </dd>
-        <dt>Transfer</dt>
-        <dd>
-          <code>{id}</code> <Copy text={id} label="Copy" isQuiet />
-        </dd>
-        <dt>Elsewhere</dt>
-        <dd class="actions">
-          <a href={`${home}/conversations/${transfer.conversation_id}`}>Its conversation</a>
-          <a href={`${home}/audit?subject=${id}`}>Its audit</a>
-        </dd>
+        <Elsewhere project={project} noun="Transfer" of={transfer} />
       </dl>
     </section>
   )

@@ -1,5 +1,6 @@
 /** Transfers as a table. On a narrow screen each row is a list of its cells. */
 import type { TransferSummary } from '../../../../../sdk/browser.ts'
+import { Columns } from '../../parts/columns.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { Ticking } from '../../parts/ticking.tsx'
 import { Visible } from '../../text/visible.tsx'
@@ -23,15 +24,7 @@ const columns = ['File', 'State', 'Size', 'From', 'To', 'Way', 'Expires'] as con
 export function TransferTable({ project, transfers, nameOf }: Props) {
   return (
     <table class="work">
-      <thead>
-        <tr>
-          {columns.map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Columns names={columns} />
       <tbody>
         {transfers.map((transfer) => {
           const { mark, words } = transferStates[transfer.state]
