@@ -9,7 +9,7 @@ import { circles } from './circles.ts'
 import { folderGraph, missingFolders, upwardImports } from './server-folders.ts'
 
 const root = join(import.meta.dirname, '../..')
-const paths = globSync('server/**/*.ts', { cwd: root }).sort()
+const paths = globSync('server/**/*.{ts,tsx}', { cwd: root }).sort()
 const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 
 test('no folder of server imports a folder above it', () => {

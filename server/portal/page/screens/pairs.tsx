@@ -9,6 +9,7 @@ import { Visible } from '../text/visible.tsx'
 import { useNarrow } from './pairs/narrow.ts'
 import { type Named, PairSwitch } from './pairs/pair-switch.tsx'
 import { mayTalk, type Pairing, usePairings } from './pairs/pairings.ts'
+import { Partners } from './pairs/partners.tsx'
 
 const mostInMatrix = 12
 
@@ -103,30 +104,6 @@ function ByAgent({ agents, pairs, ...rest }: Props) {
           </li>
         )
       })}
-    </ul>
-  )
-}
-
-interface PartnersProps extends Omit<Props, 'agents'> {
-  readonly one: Named
-  readonly others: readonly Named[]
-}
-
-/** The pairs of one agent. */
-export function Partners({ one, others, pairs, ...rest }: PartnersProps) {
-  return (
-    <ul class="partners">
-      {others.map((other) => (
-        <li key={other.id}>
-          <PairSwitch
-            {...rest}
-            one={one}
-            other={other}
-            isPaired={mayTalk(pairs, one.id, other.id)}
-            text={other.name}
-          />
-        </li>
-      ))}
     </ul>
   )
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../parts/refusal.tsx'
 import { Section } from '../../parts/section.tsx'
 import { useWhole } from '../../parts/whole.ts'
 import { usePairings } from '../pairs/pairings.ts'
-import { Partners } from '../pairs.tsx'
+import { Partners } from '../pairs/partners.tsx'
 import type { About } from './about.ts'
 
 export function PairsOfAgent({ project, agent, live }: About) {

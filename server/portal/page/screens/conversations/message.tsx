@@ -1,6 +1,6 @@
 /** One message: its verified facts outside, its text in a box. */
 import { type Message as Data, limits } from '../../../../../sdk/browser.ts'
-import { Body } from '../../text/body.tsx'
+import { Body } from '../../parts/body.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { peopleSide, roleOfWriter } from '../../words/people.ts'
 import { exact } from '../../words/time.ts'

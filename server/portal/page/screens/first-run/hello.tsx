@@ -8,7 +8,7 @@ import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { Visible } from '../../text/visible.tsx'
 import { readThread } from '../conversations/reading.ts'
-import { Talk } from '../thread.tsx'
+import { Talk } from '../conversations/talk.tsx'
 
 interface Props {
   readonly project: string

@@ -4,10 +4,10 @@ import type { AttentionItem, OwnerInboxMessage } from '../../../../../sdk/browse
 import { freshKey } from '../../clock.ts'
 import { inboxMessage } from '../../live/inbox.ts'
 import { owner } from '../../owner.ts'
+import { Body } from '../../parts/body.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSubmitting } from '../../parts/submitting.ts'
 import { note } from '../../parts/toast.tsx'
-import { Body } from '../../text/body.tsx'
 import { exact } from '../../words/time.ts'
 
 interface Props {

@@ -1,8 +1,8 @@
-/** What the assignee reported: progress, result and evidence. The node passes them on unchecked. */
+/** Progress, result and evidence, as the assignee reported them. The node does not check them. */
 import type { Evidence, Task } from '../../../../../sdk/browser.ts'
+import { Body } from '../../parts/body.tsx'
 import { Copy } from '../../parts/copy.tsx'
 import { When } from '../../parts/when.tsx'
-import { Body } from '../../text/body.tsx'
 import { Pieces, Visible } from '../../text/visible.tsx'
 
 interface Props {
@@ -105,7 +105,7 @@ function Item({ of: { kind, value, label, sha256, exit_code }, project }: ItemPr
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Address of a message or a transfer of this project. Nothing else becomes a link. */
+/** Returns the address of a message or transfer of this project; undefined for all else, which is no link. */
 function insideOf(kind: Evidence['kind'], value: string): string | undefined {
   if (!uuid.test(value)) return undefined
   return kind === 'message' || kind === 'transfer' ? `${kind}s/${value}` : undefined

@@ -1,8 +1,8 @@
 /** Changes of a task in their order, with actor, claim, state and reason. */
 import type { TaskEntry } from '../../../../../sdk/browser.ts'
+import { Body } from '../../parts/body.tsx'
 import { Mark } from '../../parts/marks.tsx'
 import { When } from '../../parts/when.tsx'
-import { Body } from '../../text/body.tsx'
 import { Visible } from '../../text/visible.tsx'
 import { eventWords, runsOf, taskStates } from '../../words/tasks.ts'
 

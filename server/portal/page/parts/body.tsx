@@ -5,11 +5,11 @@
  */
 import { useMemo, useState } from 'preact/hooks'
 import { visiblePieces } from '../../../../sdk/browser.ts'
-import { Copy } from '../parts/copy.tsx'
+import { blocksOf, cut } from '../text/blocks.ts'
+import { Pieces, Visible } from '../text/visible.tsx'
 import { plural } from '../words/plural.ts'
 import { AddressList } from './address-list.tsx'
-import { blocksOf, cut } from './blocks.ts'
-import { Pieces, Visible } from './visible.tsx'
+import { Copy } from './copy.tsx'
 
 const folded = { lines: 12, characters: 1200 }
 /** Lines that one press shows at most. */

@@ -1,8 +1,8 @@
-/** The addresses of a text, each with the host to which it leads. Nothing here is a link. */
+/** The addresses of a text, each with the host to which it leads. None of them is a link. */
 import { useMemo } from 'preact/hooks'
-import { Copy } from '../parts/copy.tsx'
-import { addressesIn } from './addresses.ts'
-import { Visible } from './visible.tsx'
+import { addressesIn } from '../text/addresses.ts'
+import { Visible } from '../text/visible.tsx'
+import { Copy } from './copy.tsx'
 
 const most = 50
 
