@@ -2,7 +2,7 @@
  * Public API of `agent-bridge/browser`: the owner's half of the SDK for a page that the node serves.
  *
  * - The browser keeps the cookie and sets the Origin. Script sees neither.
- * - Nothing here imports a `node:` module.
+ * - No file of it imports a `node:` module.
  *
  * Contract §13 "`agent-bridge/browser` is the owner's half for a page".
  */

@@ -18,7 +18,7 @@ export type Property = { readonly description?: string } & (
   | { readonly type: 'array'; readonly most: number; readonly idOf?: IdOf }
 )
 
-/** Whose id a value is. `last` is the last object that the profile printed, as in commands. */
+/** Kind of object that an id names. `last` is the last one that the profile printed, as in commands. */
 export interface IdOf {
   readonly name: IdArgument
   /** Whether a name is accepted too. */

@@ -2,8 +2,9 @@
  * The shell line that installs the client of this node, on a machine where only Node is there.
  *
  * - It runs code only after it has compared the SHA-256 of the file with the one that it carries.
- * - Its text is the same for POSIX shells, PowerShell and cmd: double quotes outside, single quotes inside, and none of
- *   `$`, `` ` ``, `!`, `%`, `"` and `\`, which a shell would expand. A Node of any age can parse it up to the version check.
+ * - Its text is the same for POSIX shells, PowerShell and cmd. It has double quotes outside and single quotes inside.
+ *   It has none of `$`, `` ` ``, `!`, `%`, `"` and `\`, which a shell would expand. A Node of any age can parse it up to
+ *   the version check.
  * - The folder is named by version and hash, so a complete folder is the right one, and nothing is installed twice.
  *
  * Contract §4, §11.

@@ -1,11 +1,11 @@
 /**
  * The plan of each harness.
  *
- * - Claude Code: `--plugin-dir`, which adds up with options of the user. A second `--settings` may replace
+ * - Claude Code gets `--plugin-dir`, which adds up with options of the user. A second `--settings` may replace
  *   theirs.
- * - Codex: `-c` for each value, and trust in exactly our hooks (codex-flags.ts).
- * - opencode: `OPENCODE_CONFIG_CONTENT` names our plugin file.
- * - Copilot CLI: `--plugin-dir`.
+ * - Codex gets `-c` for each value, and trusts exactly our hooks (codex-flags.ts).
+ * - opencode finds our plugin file in `OPENCODE_CONFIG_CONTENT`.
+ * - Copilot CLI gets `--plugin-dir`.
  * - Gemini CLI loads extensions only from its own folder, and settings that a variable names only if root owns
  *   the file. So there is no plan.
  */

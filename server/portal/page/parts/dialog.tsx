@@ -1,5 +1,5 @@
 /**
- * Dialogs over a screen, and the acts that ask before they take effect.
+ * Dialogs over a screen, and the acts that ask before they take effect. An act has one of three grades.
  *
  * - *stated*: the dialog says what the act does. Its button names the act, and the focus is on Cancel.
  * - *fresh*: the dialog also asks the password if the last confirmation is too old, or if the node says so.

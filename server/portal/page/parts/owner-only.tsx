@@ -1,4 +1,4 @@
-/** What a project administrator reads at the address of a screen that only the owner of the node may open. */
+/** A screen that only the owner of the node may open. A project administrator reads a sentence instead. */
 import type { ComponentChildren } from 'preact'
 import { session } from '../owner.ts'
 import { Heading } from './heading.tsx'

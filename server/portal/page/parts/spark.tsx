@@ -13,7 +13,7 @@ interface Props {
   readonly to: number
   /** A longer time between two points leaves a gap in the line. */
   readonly gapMs: number
-  /** What the line says, for those who do not see it. */
+  /** Text in place of the line, for a reader who does not see it. */
   readonly words: string
 }
 

@@ -2,7 +2,7 @@
  * A long list in windows of 25 items: only the seven windows around the middle of the view are drawn.
  *
  * - The other windows keep their height, so the page stays as long as it is.
- * - Whatever changes above, the first item in view keeps its place. If the end of the list is in view, the end
+ * - The first item in view keeps its place when items above it change. If the end of the list is in view, the end
  *   keeps its place instead, so a new item pushes the older ones up.
  */
 import type { ComponentChildren } from 'preact'

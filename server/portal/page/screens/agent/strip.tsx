@@ -1,4 +1,4 @@
-/** What the audit recorded of an agent in the last 24 hours, half hour by half hour. */
+/** Audit records of an agent in the last 24 hours, counted for each half hour. */
 import { useEffect, useState } from 'preact/hooks'
 import type { AuditRecord } from '../../../../../sdk/browser.ts'
 import { nodeNow } from '../../node-clock.ts'

@@ -1,4 +1,4 @@
-/** Takeover: ends the session of an agent, and gives a grant to whoever starts the next one. */
+/** Takeover: ends the session of an agent, and makes the grant with which the next one starts. */
 import { useState } from 'preact/hooks'
 import { limits } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'

@@ -1,4 +1,4 @@
-/** What the owner has written and not sent, in the memory of this tab only. */
+/** Drafts of unsent messages, in the memory of this tab only. */
 import { type Signal, signal } from '@preact/signals'
 import type { Message } from '../../../../../sdk/browser.ts'
 import { freshKey } from '../../clock.ts'

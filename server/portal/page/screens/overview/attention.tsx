@@ -1,4 +1,4 @@
-/** What needs the owner, each item with the action that settles it. */
+/** The items that need the owner, each with the action that settles it. */
 import { type AttentionItem, attentionLabels } from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
 import { When } from '../../parts/when.tsx'

@@ -1,4 +1,4 @@
-/** Tasks in five lists. Nothing can be dragged: an agent or its creator changes the state of a task. */
+/** Tasks in five lists. They cannot be dragged, because only its agent or creator changes a task's state. */
 import type { Task } from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
 import { Mark } from '../../parts/marks.tsx'
