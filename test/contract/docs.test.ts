@@ -4,7 +4,7 @@
  *
  * House §5.8 "freshness", §5.17.
  */
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { environment } from '../../cli/terminal/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
@@ -125,31 +125,38 @@ test.each(Object.keys(errors))('errors.md gives status, meaning and place of %s'
 })
 
 test('every link of a page leads to an existing place', () => {
-  const broken = [...pageNames].flatMap((name) =>
-    [...read(name).matchAll(/\]\(([^)\s]+)\)/g)]
+  const pages = globSync(
+    ['README.md', 'CHANGELOG.md', '{.github,docs,examples}/**/*.md', 'test/**/README.md'],
+    {
+      cwd: root,
+    },
+  )
+  expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/owner.md', 'test/portal/README.md']))
+  const broken = pages.flatMap((page) =>
+    [...readFileSync(new URL(page, root), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target = '']) => target)
-      .filter((target) => !leads(name, target))
-      .map((target) => `${name} → ${target}`),
+      .filter((target) => !leads(page, target))
+      .map((target) => `${page} → ${target}`),
   )
   expect(broken).toEqual([])
 })
 
+test('the check of links finds a missing page and a missing heading', () => {
+  expect(leads('README.md', 'docs/owner.md#screens')).toBe(true)
+  expect(leads('docs/agents.md', '#nowhere')).toBe(false)
+  expect(leads('README.md', 'owner.md')).toBe(false)
+})
+
+/** `from` is the path of the page with the link, from the root. */
 function leads(from: string, target: string): boolean {
   if (/^https?:/.test(target)) return true
   const [file = '', hash] = target.split('#')
-  const page = textOf(file === '' ? from : file)
-  if (page === undefined || hash === undefined) return page !== undefined
+  const there = new URL(file, new URL(from, root))
+  if (!existsSync(there)) return false
+  if (hash === undefined) return true
+  const page = readFileSync(there, 'utf8')
   const headings = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading))
   return headings.includes(hash) || page.includes(`<a id="${hash}"></a>`)
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return read(file)
-  } catch {
-    // The file is missing, and the test reports that.
-    return undefined
-  }
 }
 
 test('the written pages name only endpoints that exist', () => {
@@ -163,19 +170,51 @@ test('the written pages name only endpoints that exist', () => {
   expect(named.filter((each) => !known.has(each))).toEqual([])
 })
 
-test('the written pages name only commands and flags that exist', () => {
-  const commands = read('cli.md')
-  const names = [...commands.matchAll(/^### (bridge .+)$/gm)].map(([, name = '']) => name)
-  const flags = new Set([...commands.matchAll(/`(?:-\w, )?(--[a-z-]+)/g)].map(([, flag]) => flag))
-  for (const { name } of settings) flags.add(`--${name.replaceAll('_', '-')}`)
-  const used = written
-    .flatMap((page) => [...read(page).matchAll(/(?:^|`)(bridge [a-z][^`\n]*)/gm)])
-    .map(([, line = '']) => line)
-  expect(used.length).toBeGreaterThan(10)
-  expect(used.filter((line) => !names.some((name) => `${line} `.startsWith(`${name} `)))).toEqual([])
-  expect(used.flatMap((line) => line.match(/--[a-z-]+/g) ?? []).filter((flag) => !flags.has(flag))).toEqual(
-    [],
+/** Pages that name commands in code marks and code blocks. README.md and by-hand.md are also run as printed. */
+const naming = [...written, 'owner.md', 'agents.md', 'architecture.md', 'by-hand.md', '../README.md']
+
+/** Returns the commands that a page names, up to a pipe or to the words for another program. */
+const commandsIn = (page: string): string[] =>
+  [...page.matchAll(/(?:^|`|\$ |npx )(bridge [a-z][^`\n;]*)/gm)].map(
+    ([, line = '']) => line.split(/ -- | && | \| /, 1)[0] ?? '',
   )
+
+/** Returns one sentence for each command that does not exist, and for each flag that is not of its command. */
+function unknownIn(commands: readonly string[]): string[] {
+  const sections = read('cli.md').split(/^(?=##+ )/m)
+  const flagsIn = (text = '') => [...text.matchAll(/`(?:-\w, )?(--[a-z-]+)/g)].map(([, flag = '']) => flag)
+  const everywhere = flagsIn(sections.find((text) => text.startsWith('## Options of every command')))
+  const flags = new Map(
+    sections.flatMap((text) => {
+      const [, name] = /^### (bridge .+)$/m.exec(text) ?? []
+      return name === undefined ? [] : [[name, [...flagsIn(text), ...everywhere]] as const]
+    }),
+  )
+  const ofTheNode = settings.map(({ name }) => `--${name.replaceAll('_', '-')}`)
+  return commands.flatMap((line) => {
+    const [name] = [...flags.keys()]
+      .filter((each) => `${line} `.startsWith(`${each} `))
+      .sort((one, other) => other.length - one.length)
+    if (name === undefined) {
+      const isGroup = [...flags.keys()].some((each) => each.startsWith(`${line.trim()} `))
+      return isGroup ? [] : [`no command: ${line}`]
+    }
+    const own = [...(flags.get(name) ?? []), ...(name.startsWith('bridge server ') ? ofTheNode : [])]
+    return (line.match(/--[a-z-]+/g) ?? [])
+      .filter((flag) => !own.includes(flag))
+      .map((flag) => `${name} has no ${flag}`)
+  })
+}
+
+test.each(naming)('docs/%s names only commands that exist, with their own flags', (page) => {
+  expect(unknownIn(commandsIn(read(page)))).toEqual([])
+})
+
+test('the check of commands finds an unknown command and a flag of another command', () => {
+  expect(commandsIn(read('operations.md')).length).toBeGreaterThan(10)
+  const page =
+    '```sh\nbridge fly\nbridge send ben hi --once --json\n```\nRun `bridge admin` or `bridge run codex -- -x`.'
+  expect(unknownIn(commandsIn(page))).toEqual(['no command: bridge fly', 'bridge send has no --once'])
 })
 
 test('the variables that the programs read are those that the pages list', () => {

@@ -83,6 +83,18 @@ test('the pages for contributors name existing files', () => {
   expect(missing('test/README.md', 'test/')).toEqual([])
 })
 
+test('docs/agents.md names existing files and tests', () => {
+  expect(missing('docs/agents.md')).toEqual([])
+  const source = globSync('test/{harness,cli/hooks}/**/*.ts', { cwd: root })
+    .map((path) => readFileSync(join(root, path), 'utf8'))
+    .join('\n')
+  const page = linesOf('docs/agents.md').join('\n')
+  const names = [...page.matchAll(/`([^`\n/]+)`/g)].map(([, name = '']) => name.replace(/ …$/, ''))
+  const tests = names.filter((name) => /^(?:an?|mail) (?:\S+ ){4}/.test(name))
+  expect(tests.length).toBeGreaterThan(3)
+  expect(tests.filter((name) => !source.includes(name))).toEqual([])
+})
+
 test('the check finds a missing file', () => {
   expect(missing('test/contract/pages.fixture.md')).toEqual([
     'test/contract/pages.fixture.md: server/nowhere.ts',
