@@ -6,6 +6,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
@@ -93,6 +94,16 @@ test('docs/agents.md names existing files and tests', () => {
   const tests = names.filter((name) => /^(?:an?|mail) (?:\S+ ){4}/.test(name))
   expect(tests.length).toBeGreaterThan(3)
   expect(tests.filter((name) => !source.includes(name))).toEqual([])
+})
+
+test('the settings that docs/agents.md shows can be parsed, and start the tools of a profile', () => {
+  const page = linesOf('docs/agents.md').join('\n')
+  const blocks = [...page.matchAll(/^```(json|toml)\n([\s\S]*?)^```$/gm)]
+  expect(blocks.length).toBeGreaterThan(2)
+  for (const [, language, text = ''] of blocks) {
+    const settings = language === 'json' ? JSON.parse(text) : parse(text)
+    expect(JSON.stringify(settings)).toMatch(/\/bridge"[^{}]*"mcp","--profile","ada"/)
+  }
 })
 
 test('the check finds a missing file', () => {
