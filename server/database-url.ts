@@ -1,5 +1,5 @@
 /** The setting that names a PostgreSQL database. */
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { ConfigError } from './config-error.ts'
 
 /**
@@ -33,6 +33,8 @@ function checked(text: string, name: string): string {
       `${name}: sslmode=${mode} does not verify the database; use verify-full, or disable in a network that only you can read`,
     )
   }
+  const authority = url.searchParams.get('sslrootcert')
+  if (authority !== null) requireReadable(authority, name)
   if (mode !== null || url.searchParams.has('host') || isLocal(url.hostname)) return text
   url.searchParams.set('sslmode', 'verify-full')
   return url.href
@@ -41,6 +43,15 @@ function checked(text: string, name: string): string {
 function parsed(text: string, name: string): URL {
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return new URL(text)
   throw new ConfigError(`${name} must be a URL such as postgres://user@host/name`)
+}
+
+function requireReadable(path: string, name: string): void {
+  try {
+    accessSync(path, constants.R_OK)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new ConfigError(`${name}: cannot read sslrootcert ${path} (${code})`, { cause })
+  }
 }
 
 function readUrl(path: string): string {

@@ -6,10 +6,11 @@
  * PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, globSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { certificateChain } from './certificates.ts'
 
 /** Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES` and `BRIDGE_TEST_POSTGRES_BIN`. */
 export async function startPostgres(): Promise<() => void> {
@@ -39,14 +40,33 @@ export async function startPostgres(): Promise<() => void> {
     '--locale=C.UTF-8',
   ])
   const control = join(programs, 'pg_ctl')
-  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=300`
+  const authority = await offerTls(folder, data)
+  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=300 -c ssl=on`
   run(control, ['-D', data, '-o', options, '-l', join(folder, 'log'), '-w', 'start'])
   process.env.BRIDGE_TEST_POSTGRES_BIN = programs
+  process.env.BRIDGE_TEST_POSTGRES_AUTHORITY = authority
   process.env.BRIDGE_TEST_POSTGRES = `postgres://postgres@127.0.0.1:${port}/postgres`
   return () => {
     run(control, ['-D', data, '-m', 'immediate', '-w', 'stop'])
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Gives the server a certificate for `localhost` only. Returns the file of its authority. */
+async function offerTls(folder: string, data: string): Promise<string> {
+  const chain = await certificateChain('database')
+  const { cert, key } = await chain.server({ hosts: ['localhost'] })
+  const authority = join(folder, 'authority.pem')
+  writeFileSync(authority, chain.root.cert)
+  const { uid, gid } = statSync(data)
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    writeFileSync(join(data, name), text, { mode: 0o600 })
+    chownSync(join(data, name), uid, gid)
+  }
+  return authority
 }
 
 const byVersion = (one: string, other: string): number => versionOf(one) - versionOf(other)

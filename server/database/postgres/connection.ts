@@ -141,13 +141,32 @@ export class PostgresConnection {
   }
 }
 
-/** The node cannot connect. The message has no password. */
+/** The node cannot connect. The message has no password, and names the remedy of a fault of TLS. */
 export class DatabaseUnreachableError extends Error {
   override readonly name = 'DatabaseUnreachableError'
   constructor({ host, port, database }: pg.Client, cause: unknown) {
-    const reason = (cause as Error).message || (cause as { code?: string }).code
+    const { message, code = '' } = cause as { message: string; code?: string }
+    const remedy = remedyOf(message, code)
+    const reason = `${message || code}${remedy === undefined ? '' : `; ${remedy}`}`
     super(`cannot connect to the database ${database} at ${host}:${port}: ${reason}`, { cause })
   }
+}
+
+const unknownAuthority = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+function remedyOf(message: string, code: string): string | undefined {
+  if (unknownAuthority.has(code)) return 'name its authority with sslrootcert=FILE in the URL'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'connect to a name that its certificate contains'
+  if (message.includes('does not support SSL')) {
+    return 'set ssl to on in PostgreSQL, or sslmode=disable in the URL in a network that only you can read'
+  }
+  return undefined
 }
 
 /** Code of an error that the server reported, such as `23505`. */
