@@ -36,7 +36,7 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
     dump = join(desk.folder, 'earlier.sql')
     conversation = await bridge.ada.conversationWith(bridge.ben.id)
     await bridge.ada.send(conversation, bridge.ben.id, 'before the backup')
-    execFileSync(join(programs, 'pg_dump'), ['--file', dump, url])
+    execFileSync(join(programs, 'pg_dump'), ['--clean', '--if-exists', '--file', dump, url])
     await bridge.ada.send(conversation, bridge.ben.id, 'lost')
   })
   afterAll(async () => {
@@ -49,14 +49,12 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
 
   /** Loads the earlier state into the same database, as a restore of the cluster to an earlier time does. */
   const load = async () => {
-    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid()`
+    const how = ['--quiet', '--single-transaction', '--set=ON_ERROR_STOP=1', `--file=${dump}`, url]
+    execFileSync(join(programs, 'psql'), how, { stdio: 'ignore' })
     await onDatabase(bridge.data, (client) =>
-      client.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${end}`),
+      client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`),
     )
-    execFileSync(join(programs, 'psql'), ['--quiet', '--set=ON_ERROR_STOP=1', `--file=${dump}`, url], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
   }
 
   const bodies = () =>

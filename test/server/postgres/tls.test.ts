@@ -41,7 +41,12 @@ describe.skipIf(!isOnPostgres || authority === undefined)('TLS to the database',
 
   test.each([
     ['another host name', '127.0.0.1', known, /altnames.*; connect to a name that its certificate contains/],
-    ['an unknown authority', 'localhost', { sslmode: 'verify-full' }, /; name its authority with sslrootcert=FILE/],
+    [
+      'an unknown authority',
+      'localhost',
+      { sslmode: 'verify-full' },
+      /; name its authority with sslrootcert=FILE/,
+    ],
   ] as const)('%s is refused with its remedy', async (_name, host, parameters, message) => {
     await expect(PostgresConnection.open({ url: at(host, parameters) })).rejects.toThrow(message)
   })
