@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { settings } from '../../server/config.ts'
 import { lintContainerfile } from './containerfile.ts'
@@ -16,7 +17,14 @@ const variables = new Set<string>(['BRIDGE_DATA', ...settings.map(({ env }) => e
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
 test('the files name existing settings only', () => {
-  for (const name of ['nginx.conf', 'Caddyfile', 'haproxy.cfg', 'agent-bridge.service', 'Containerfile']) {
+  for (const name of [
+    'nginx.conf',
+    'Caddyfile',
+    'haproxy.cfg',
+    'agent-bridge.service',
+    'Containerfile',
+    'compose.yaml',
+  ]) {
     const named = read(name).match(/\bBRIDGE_[A-Z_]+/g) ?? []
     expect([name, named.filter((each) => !variables.has(each))]).toEqual([name, []])
     const flags = read(name).match(/(?<=bridge server start.*)--[a-z-]+/g) ?? []
@@ -45,6 +53,36 @@ test.runIf(hasSystemd)('the unit has a low exposure level', () => {
   expect(Number(level)).toBeGreaterThan(0)
   expect(Number(level)).toBeLessThan(2.5)
 })
+
+test('the file of Compose is whole: each secret, volume and service that it names exists', () => {
+  const file = parse(read('compose.yaml')) as Compose
+  const { services, secrets, volumes } = file
+  expect(Object.keys(services)).toEqual(['postgres', 'bridge'])
+  for (const service of Object.values(services)) {
+    for (const secret of service.secrets) expect(secrets[secret]?.file).toMatch(/^\.\/secrets\//)
+    for (const volume of service.volumes) expect(Object.keys(volumes)).toContain(volume.split(':')[0])
+    for (const name of Object.keys(service.depends_on ?? {})) expect(services[name]?.healthcheck).toBeTruthy()
+    const files = Object.values(service.environment).filter((value) => value.startsWith('/run/secrets/'))
+    expect(files).toEqual(service.secrets.map((secret) => `/run/secrets/${secret}`))
+  }
+  expect(services.bridge?.environment).toHaveProperty('BRIDGE_DATABASE_URL_FILE')
+  // No secret is in the file itself.
+  expect(read('compose.yaml')).not.toMatch(/^ +[A-Z_]*PASSWORD:/m)
+})
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>
+  readonly volumes: Readonly<Record<string, null>>
+}
+
+interface Service {
+  readonly environment: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+  readonly volumes: readonly string[]
+  readonly depends_on?: Readonly<Record<string, unknown>>
+  readonly healthcheck?: unknown
+}
 
 describe('the Containerfile', () => {
   test('has no fault', () => {
