@@ -68,7 +68,8 @@ const tracked = globSync('{cli,sdk,server,helper,test,docs,examples}/**/*', { cw
  * file of that name.
  */
 function missing(path: string, base = ''): string[] {
-  const names = linesOf(path).flatMap((line) => [...line.matchAll(/`((?:[\w.-]+\/)*[\w.-]+(?:\.ts|\/))`/g)])
+  const marked = /`((?:[\w.-]+\/)*[\w.-]+(?:\.ts|\/)|(?:cli|helper|sdk|server|test)(?:\/[\w.-]+)+)`/g
+  const names = linesOf(path).flatMap((line) => [...line.matchAll(marked)])
   return names.flatMap(([, name = '']) => {
     const plain = name.replace(/\/$/, '')
     const exists = tracked.some(
@@ -106,8 +107,9 @@ test('the settings that docs/agents.md shows can be parsed, and start the tools 
   }
 })
 
-test('the check finds a missing file', () => {
+test('the check finds a missing file and a missing folder', () => {
   expect(missing('test/contract/pages.fixture.md')).toEqual([
     'test/contract/pages.fixture.md: server/nowhere.ts',
+    'test/contract/pages.fixture.md: server/nowhere/else',
   ])
 })
