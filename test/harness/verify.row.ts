@@ -246,6 +246,43 @@ describe.skipIf(!has('codex'))('verify codex', () => {
   })
 })
 
+describe.each([
+  ['gemini', 'Gemini CLI', '.gemini/tmp'],
+  ['opencode', 'opencode', '.local/share/opencode/opencode.db'],
+] as const)('verify %s', (harness, title, sessions) => {
+  test.skipIf(!has(harness))('a good installation passes, and leaves nothing behind', async () => {
+    await install(harness)
+    const { code, stdout, stderr } = await verify(harness, '--from', 'dora')
+    expect([code, stderr, stdout]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`${title} showed the notice, read the message and acknowledged it`),
+    ])
+    expect(scene.exists(sessions)).toBe(false)
+    const inPlace = await verify(harness, '--from', 'dora', '--in-place')
+    expect([inPlace.code, inPlace.stdout]).toEqual([
+      0,
+      expect.stringContaining(
+        `${title} itself was not started: with your settings it would use your account`,
+      ),
+    ])
+    await scene.run(['hooks', 'uninstall', harness])
+    await scene.quiet()
+  })
+})
+
+test.skipIf(!has('copilot'))('verify copilot stops after three stages, which pass', async () => {
+  await install('copilot')
+  const { code, stdout } = await verify('copilot', '--from', 'dora')
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /ok +answer[\s\S]*ok +harness +Copilot CLI itself was not started: .*no scripted model/,
+    ),
+  ])
+  await scene.run(['hooks', 'uninstall', 'copilot'])
+})
+
 describe.skipIf(!has('claude'))('verify names the refusal of', () => {
   /** The finding about a profile, and the exit code. */
   const refusalOf = async (profile: string) => {

@@ -5,32 +5,42 @@
  * Settings of the user are not used, unless the user asks for it: the harness gets an empty folder of
  * settings with our files.
  */
-import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Finding, ok } from '../../failures/findings.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
-import { harnesses } from '../harnesses.ts'
+import { type HarnessName, harnesses } from '../harnesses.ts'
 import { ourName, programWords } from '../install/layout.ts'
-import { placeOf } from '../install/places.ts'
 import { trustedFlags } from '../launch/codex-flags.ts'
 import { type ModelRequest, ScriptedModel } from './model/scripted-model.ts'
 import type { Step } from './model/steps.ts'
-import { type Ended, endOf } from './processes.ts'
-import { environmentOf, isAcknowledged, type Probe, problem, sendProbe, type VerifyScene } from './scene.ts'
+import type { Ended } from './processes.ts'
+import { isAcknowledged, type Probe, problem, sendProbe, type VerifyScene } from './scene.ts'
+import { copyInstalled, type Start, started, testPrompt } from './start.ts'
+import { startGemini, startOpencode } from './start-scratch.ts'
 
-const runMs = 90_000
-const prompt = 'This is a test by bridge hooks verify.'
+/** Ways to start a harness with a scripted model. */
+const starts: { readonly [harness in HarnessName]?: Start } = {
+  claude: startClaude,
+  codex: startCodex,
+  gemini: startGemini,
+  opencode: startOpencode,
+}
+/** The settings of the others name an account, which their options cannot replace. */
+const inPlaceStarts: readonly HarnessName[] = ['claude', 'codex']
 
 export async function realStage(scene: VerifyScene, mark: string): Promise<Finding[]> {
-  const { harness } = scene
+  const { harness, inPlace } = scene
   const { title } = harnesses[harness]
-  if (harness !== 'claude' && harness !== 'codex')
+  const start = starts[harness]
+  if (start === undefined)
     return [ok('harness', `${title} itself was not started: this version has no scripted model for it`)]
+  if (inPlace && !inPlaceStarts.includes(harness))
+    return [ok('harness', `${title} itself was not started: with your settings it would use your account`)]
   const probe = await sendProbe(scene, mark)
   if ('check' in probe) return [probe]
   const model = await ScriptedModel.start((_request, number) => stepsOf(scene, probe)[number], scene.nowMs)
   try {
-    const start = harness === 'claude' ? startClaude : startCodex
     const ended = await start(scene, model)
     return [await judged(scene, { probe, ended, requests: model.requests })]
   } finally {
@@ -42,7 +52,7 @@ export async function realStage(scene: VerifyScene, mark: string): Promise<Findi
 function stepsOf({ installed, machine }: VerifyScene, { id }: Probe): readonly Step[] {
   const done = { text: 'done' }
   if (installed.mcp)
-    return [{ tool: /(__|\/)inbox$/, input: {} }, { tool: /(__|\/)ack$/, input: { message_ids: [id] } }, done]
+    return [{ tool: /[_/]inbox$/, input: {} }, { tool: /[_/]ack$/, input: { message_ids: [id] } }, done]
   const program = programWords(machine).map(shellWord).join(' ')
   return [{ shell: `${program} inbox` }, { shell: `${program} ack ${id}` }, done]
 }
@@ -51,16 +61,9 @@ function stepsOf({ installed, machine }: VerifyScene, { id }: Probe): readonly S
 const otherProviders = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY']
 
 async function startClaude(scene: VerifyScene, model: ScriptedModel): Promise<Ended> {
-  const { installed, machine, scratch, inPlace } = scene
+  const { installed, scratch, inPlace } = scene
   const settings = join(scratch, 'claude')
-  if (!inPlace) {
-    const { folder } = placeOf('claude', machine)
-    for (const { path } of installed.files) {
-      const copy = join(settings, relative(folder, path))
-      await mkdir(dirname(copy), { recursive: true })
-      await cp(path, copy)
-    }
-  }
+  if (!inPlace) await copyInstalled(scene, settings)
   const allowed = installed.mcp ? `mcp__plugin_${ourName}_${ourName}` : 'Bash'
   const environment = {
     ANTHROPIC_BASE_URL: model.url,
@@ -74,7 +77,7 @@ async function startClaude(scene: VerifyScene, model: ScriptedModel): Promise<En
   // `env` in the user's settings goes before the environment, and would name their own model.
   const chosen = JSON.stringify({ env: environment })
   const options = ['--model', 'claude-sonnet-4-5', '--allowedTools', allowed, '--settings', chosen]
-  return started(scene, ['-p', prompt, ...options], {
+  return started(scene, ['-p', testPrompt, ...options], {
     ...(!inPlace && { CLAUDE_CONFIG_DIR: settings }),
     ...environment,
   })
@@ -102,20 +105,7 @@ async function startCodex(scene: VerifyScene, model: ScriptedModel): Promise<End
   const entries = installed.shared.flatMap((file) => file.entries.filter(({ at }) => at[1] !== 'state'))
   const ours = inPlace ? [] : await trustedFlags(program, own, entries)
   const flags = [...chosen.flatMap((each) => ['-c', each]), ...ours]
-  return started(scene, ['exec', '--skip-git-repo-check', ...flags, prompt], environment)
-}
-
-async function started(
-  scene: VerifyScene,
-  args: readonly string[],
-  more: Readonly<Record<string, string>>,
-): Promise<Ended> {
-  const { program, scratch, signal } = scene
-  const project = join(scratch, 'project')
-  await mkdir(project)
-  await writeFile(join(project, 'README.md'), 'An empty project of bridge hooks verify.\n')
-  const environment = { ...environmentOf(scene), ...more }
-  return endOf(program, args, { environment, signal, timeoutMs: runMs, cwd: project })
+  return started(scene, ['exec', '--skip-git-repo-check', ...flags, testPrompt], environment)
 }
 
 interface Run {

@@ -1,6 +1,6 @@
 /**
  * `bridge hooks verify` without a real harness: the first three stages, and refusals. The rows of `test/harness` run it
- * with Claude Code and Codex.
+ * with the real ones.
  */
 import { readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -50,13 +50,13 @@ test('each refusal says what to do', async () => {
 
 test('a good installation passes, a changed file does not, and no file is left', async () => {
   await enrolled(bridge, desk, 'dora')
-  const passed = await run('verify', 'gemini')
+  const passed = await run('verify', 'gemini', '--in-place')
   expect([passed.code, passed.stderr]).toEqual([0, ''])
   expect(passed.stdout).toMatch(
     /ok +commands +5 installed commands answer, and are silent if the node is stopped/,
   )
   expect(passed.stdout).toMatch(/ok +answer +dora sees the message acknowledged/)
-  expect(passed.stdout).toMatch(/ok +harness +Gemini CLI itself was not started/)
+  expect(passed.stdout).toMatch(/ok +harness +Gemini CLI itself was not started: with your settings/)
 
   const file = join(desk.folder, '.gemini/extensions/agent-bridge/hooks/hooks.json')
   await writeFile(file, `${await readFile(file, 'utf8')} `)

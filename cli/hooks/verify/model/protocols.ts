@@ -17,13 +17,16 @@ const nextId = (prefix: string): string => {
   return `${prefix}_${count}`
 }
 
-/** Claude Code. */
+/** Claude Code and opencode. */
 const messagesProtocol: ModelProtocol = {
   tools: ({ tools }) => listOf<Offered>(tools).map(({ name = '' }) => name),
   // A request with one tool asks for a structured answer, such as a title.
   isConversation: ({ length }) => length > 1,
   messages: ({ messages }) => listOf(messages),
-  shells: { Bash: (command) => ({ command, description: 'scripted' }) },
+  shells: {
+    Bash: (command) => ({ command, description: 'scripted' }),
+    bash: (command) => ({ command, description: 'scripted' }),
+  },
   answer(response, { model, stream }, answer) {
     const isCall = 'tool' in answer
     const id = nextId('toolu')
