@@ -308,7 +308,7 @@ CREATE TABLE conversations (
   last_sequence INTEGER NOT NULL,
   -- Messages up to this number were removed by retention.
   removed_through_sequence INTEGER NOT NULL,
-  -- When the owner wrote last. In steady time. Earlier messages do not count against the budget of a sender.
+  -- When the owner wrote last. In steady time. Earlier messages do not count against a sender's budget.
   budget_from TEXT,
   -- When the row was made.
   created_at TEXT NOT NULL,
@@ -737,6 +737,20 @@ CREATE TABLE task_releases (
   reason TEXT NOT NULL,
   PRIMARY KEY (task_id, claim_generation)
 ) STRICT, WITHOUT ROWID;
+
+-- The last move between two databases; see `moved.ts`. At most one row.
+CREATE TABLE moved (
+  -- Always 1: the table holds one row.
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  -- Left: the installation is at `place` now. Arrived: it is here, and the source does not record that.
+  state TEXT NOT NULL CHECK (state IN ('arrived', 'left')),
+  -- Random id of the move, the same in source and target.
+  move_id TEXT NOT NULL,
+  -- The other side of the move: a data folder, or the URL of a database without its password.
+  place TEXT NOT NULL,
+  -- When the move was made.
+  at TEXT NOT NULL
+) STRICT;
 
 -- Migrations that were applied to this database; see `migrate.ts`.
 CREATE TABLE schema_migrations (

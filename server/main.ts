@@ -25,5 +25,7 @@ export {
   restoreBackup,
   rotateKey,
 } from './host/init.ts'
+export type { CopiedRows } from './host/moves/copy.ts'
+export { type MoveReport, moveToDatabase } from './host/moves/to-database.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialisedError, NotInitialisedError } from './storage/data-folder.ts'

@@ -5,7 +5,8 @@ import { ConfigError } from './config-error.ts'
 import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.ts'
 import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { openNodeDatabase } from './database/sqlite/database.ts'
-import { databasePath, witnessPath } from './storage/data-folder.ts'
+import { movedOf } from './database/sqlite/moving.ts'
+import { databasePath, requireNoMove, witnessPath } from './storage/data-folder.ts'
 
 export interface StoreOptions extends NodeDatabaseParts {
   /** Learns the time of a PostgreSQL database. `clock` may be its own. */
@@ -22,22 +23,32 @@ export interface StoreOptions extends NodeDatabaseParts {
 
 type StoreSettings = Pick<Config, 'data' | 'databaseUrl'>
 
+/**
+ * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
+ * never held SQLite. @throws ConfigError if it holds an installation
+ */
+function departureFrom(data: string): string | undefined {
+  if (!existsSync(databasePath(data))) return undefined
+  const moved = movedOf(data)
+  if (moved?.state === 'left') return moved.move_id
+  throw new ConfigError(
+    `${data} holds an installation on SQLite; bridge server move moves it, else give this database a data folder of its own`,
+  )
+}
+
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
 export async function openStore(
   { data, databaseUrl: url }: StoreSettings,
   options: StoreOptions,
 ): Promise<NodeDatabase> {
+  requireNoMove(data)
   if (url === undefined) return openNodeDatabase({ data, ...options })
-  if (existsSync(databasePath(data))) {
-    throw new ConfigError(
-      `${data} holds an installation on SQLite; give this database a data folder of its own`,
-    )
-  }
   const { openPostgresDatabase } = await import('./database/postgres/database.ts')
+  const departure = departureFrom(data)
   const { databaseClock, serves = false, random, monotonicMs, clock } = options
   return openPostgresDatabase({
     ...options,
-    url,
+    ...{ url, departure },
     witnessFile: witnessPath(data),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
     ...(serves && { nodeId: random(16).toString('hex') }),

@@ -171,6 +171,20 @@ export interface TelemetryHostRow {
   received_at: string
 }
 
+/** The last move between two databases; see `moved.ts`. At most one row. */
+export interface MovedRow {
+  /** Always 1: the table holds one row. */
+  one: 1
+  /** Left: the installation is at `place` now. Arrived: it is here, and the source does not record that. */
+  state: 'arrived' | 'left'
+  /** Random id of the move, the same in source and target. */
+  move_id: string
+  /** The other side of the move: a data folder, or the URL of a database without its password. */
+  place: string
+  /** When the move was made. */
+  at: string
+}
+
 /** Migrations that were applied to this database; see `migrate.ts`. */
 export interface MigrationRow {
   /** Number of the migration, from 1. */

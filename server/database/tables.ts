@@ -9,6 +9,7 @@ import type {
   IdempotencyRow,
   MaintenanceRow,
   MigrationRow,
+  MovedRow,
   NonceRow,
   OwnerLinkRow,
   OwnerSessionRow,
@@ -247,9 +248,7 @@ export interface ConversationRow {
   last_sequence: number
   /** Messages up to this number were removed by retention. */
   removed_through_sequence: number
-  /**
-   * When the owner wrote last. In steady time. Earlier messages do not count against the budget of a sender.
-   */
+  /** When the owner wrote last. In steady time. Earlier messages do not count against a sender's budget. */
   budget_from: string | null
   /** When the row was made. */
   created_at: string
@@ -396,5 +395,6 @@ export interface Tables {
   transfers: TransferRow
   transfer_secrets: TransferSecretRow
   task_releases: TaskReleaseRow
+  moved: MovedRow
   schema_migrations: MigrationRow
 }

@@ -1,15 +1,17 @@
 /** The findings of `bridge server doctor` on a PostgreSQL database. */
 import { requireKnown } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
+import { shownUrl } from '../database/moved.ts'
 import type { Examination } from '../database/postgres/examine.ts'
 import { witnessPath } from '../storage/data-folder.ts'
-import { type Examined, ok } from './findings.ts'
+import { type Examined, ok, place } from './findings.ts'
 
 export async function examineDatabase(url: string, data: string): Promise<Examined[]> {
   const { examinePostgres } = await import('../database/postgres/examine.ts')
   try {
     const found = await examinePostgres(url, witnessPath(data))
-    return [database(found), schema(found), history(found), durability(found)]
+    const moved = place(found.moved, shownUrl(url))
+    return [database(found), ...moved, schema(found), history(found), durability(found)]
   } catch (error) {
     const text = (error as Error).message
     const remedy = 'check database, its password and that PostgreSQL runs'

@@ -10,20 +10,26 @@ import type { Config } from '../config.ts'
 import { MigrationHistoryError } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { historyProblem, migrationStatus } from '../database/sqlite/migrate.ts'
+import { readMoved } from '../database/sqlite/moving.ts'
 import { openDatabase } from '../database/sqlite/open.ts'
 import { readServerId } from '../database/sqlite/server-id.ts'
 import { readCertificate } from '../listening/certificate.ts'
-import { databasePath, restoreNotePath } from '../storage/data-folder.ts'
+import { databasePath, moveNotePath, restoreNotePath } from '../storage/data-folder.ts'
 import { isEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
 import { reservedBytes } from '../storage/reserve-file.ts'
 import { examineDatabase } from './doctor-postgres.ts'
-import { type Examined, ok } from './findings.ts'
+import { type Examined, ok, place } from './findings.ts'
 
 export async function examine(config: Config, now: Date): Promise<Examined[]> {
   const { data } = config
   if (existsSync(restoreNotePath(data))) {
     const text = `a restore into ${data} is running or was interrupted`
     const remedy = 'bridge server start finishes it'
+    return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
+  }
+  if (existsSync(moveNotePath(data))) {
+    const text = `a move into ${data} is running or was interrupted`
+    const remedy = 'run the same bridge server move again'
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
   if (config.databaseUrl !== undefined)
@@ -161,6 +167,7 @@ function database(path: string, now: Date): Examined[] {
     if (found?.quick_check !== 'ok') return [damaged(path, found?.quick_check ?? 'no reason given')]
     return [
       ok('database', 'all pages are intact'),
+      ...place(readMoved(opened), path),
       ...schema(opened),
       ...journal(opened, path),
       ...clock(opened, now),

@@ -18,6 +18,7 @@ import {
   AlreadyInitialisedError,
   addressPath,
   databasePath,
+  requireNoMove,
   requireNoRestore,
 } from '../storage/data-folder.ts'
 import { makeEnvelopeKey } from '../storage/envelope-keys.ts'
@@ -39,6 +40,7 @@ export interface Initialised {
  */
 export async function initServer(config: Config): Promise<Initialised> {
   requireNoRestore(config.data)
+  requireNoMove(config.data)
   if (existsSync(databasePath(config.data)))
     throw new AlreadyInitialisedError(`${config.data} holds an installation already`)
   // Checked here because the settings are saved: if a start cannot read these files, config.json has to be

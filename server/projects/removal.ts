@@ -149,6 +149,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   telemetry_token: stays,
   telemetry_hosts: stays,
   steady_clock: stays,
+  moved: stays,
   schema_migrations: stays,
 }
 

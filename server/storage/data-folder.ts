@@ -1,6 +1,7 @@
 /** Paths in a data folder, and the installation's id in its database. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { MoveUnfinishedError } from '../database/moved.ts'
 import { makePrivateFolder } from './private-folder.ts'
 
 export const databasePath = (data: string): string => join(data, 'bridge.db')
@@ -24,6 +25,15 @@ export function requireNoRestore(data: string): void {
   throw new RestoreUnfinishedError(
     `a restore into ${data} is running or was interrupted; the next start of the server finishes it`,
   )
+}
+
+/** Note of a move that is filling the folder; see host/moves/to-folder.ts. */
+export const moveNotePath = (data: string): string => join(data, 'move.json')
+
+/** @throws MoveUnfinishedError */
+export function requireNoMove(data: string): void {
+  if (!existsSync(moveNotePath(data))) return
+  throw new MoveUnfinishedError(`a move into ${data} is running or was interrupted`)
 }
 
 /** The folder holds no installation. */

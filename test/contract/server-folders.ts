@@ -40,7 +40,16 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
   { name: 'nouns', folders: [] },
   {
     name: 'program',
-    folders: ['app.ts', 'maintenance-jobs.ts', 'observe.ts', 'host', 'host/backups', 'server.ts', 'main.ts'],
+    folders: [
+      'app.ts',
+      'maintenance-jobs.ts',
+      'observe.ts',
+      'host',
+      'host/backups',
+      'host/moves',
+      'server.ts',
+      'main.ts',
+    ],
   },
 ]
 

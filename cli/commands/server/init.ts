@@ -32,10 +32,14 @@ export async function createInstallation(
   options: SettingOptions,
 ): Promise<Initialised> {
   const made = await server.initServer(config)
-  await keepSettings(config.data, absolute(server, givenSettings(server, options)))
+  await storeSettings(server, config.data, options)
   output.note(`created an installation in ${config.data}`)
   return made
 }
+
+/** Stores the given settings in `config.json`. */
+export const storeSettings = (server: Server, data: string, options: SettingOptions): Promise<void> =>
+  keepSettings(data, absolute(server, givenSettings(server, options)))
 
 /** Makes paths absolute, because the next start may have another working folder. */
 const absolute = ({ settings }: Server, given: Readonly<Record<string, string>>): Record<string, string> => {

@@ -6,6 +6,7 @@ import { serverDoctorCommand } from './doctor.ts'
 import { initCommand } from './init.ts'
 import { linkCommand } from './link.ts'
 import { maintainCommand } from './maintain.ts'
+import { moveCommand } from './move.ts'
 import { restoreCommand } from './restore.ts'
 import { restoredCommand } from './restored.ts'
 import { rotateKeyCommand } from './rotate-key.ts'
@@ -23,6 +24,7 @@ const configurable: ReadonlySet<string> = new Set([
   'telemetry-token',
   'doctor',
   'rotate-key',
+  'move',
 ])
 
 /** Commands that take only those that name the database. */
@@ -41,6 +43,7 @@ export function serverCommand(context: CliContext): Command {
     .addCommand(backupCommand(context))
     .addCommand(restoreCommand(context))
     .addCommand(restoredCommand(context))
+    .addCommand(moveCommand(context))
     .addCommand(rotateKeyCommand(context))
     .addCommand(serverDoctorCommand(context))
     .hook('preSubcommand', async (_group, chosen) => {

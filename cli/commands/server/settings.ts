@@ -140,6 +140,10 @@ const named: Readonly<Record<string, Way>> = {
   ],
   DatabaseServedError: ['conflict', 'one node serves a PostgreSQL database'],
   AlreadyRestoredError: ['conflict', 'bridge server start'],
+  MovedError: ['conflict', 'start the node with the settings of its new place'],
+  MoveUnfinishedError: ['conflict', 'run the same bridge server move again'],
+  TargetNotEmptyError: ['conflict', 'name an empty database or folder; nothing was changed'],
+  CopyDiffersError: ['integrity', 'the node starts as before; run bridge server doctor'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],
   DatabaseInUseError: ['conflict', 'wait for the running backup, maintenance or doctor to end'],
   DestinationExistsError: [
@@ -170,5 +174,6 @@ const systemExits: Readonly<Record<string, Way>> = {
   EACCES: ['unexpected', 'may this user use the folder and the port?'],
   EROFS: ['unexpected', 'the data folder must be on a writable disk'],
   ENOSPC: ['unexpected', 'free some space; there are no leftover files'],
+  '53100': ['unexpected', 'free some space on the server of the database'],
   SQLITE_FULL: ['unexpected', 'free some space; there are no leftover files'],
 }

@@ -29,6 +29,7 @@ import { sql as m021 } from './021_audit.ts'
 import { sql as m022 } from './022_recipient_keys.ts'
 import { sql as m023 } from './023_claim_lifetime.ts'
 import { sql as m024, postgres as p024 } from './024_place.ts'
+import { sql as m025, postgres as p025 } from './025_moved.ts'
 
 export interface Migration {
   readonly number: number
@@ -63,6 +64,7 @@ export const migrations: readonly Migration[] = [
   { number: 22, name: 'recipient_keys', sql: m022 },
   { number: 23, name: 'claim_lifetime', sql: m023 },
   { number: 24, name: 'place', sql: m024, postgres: p024 },
+  { number: 25, name: 'moved', sql: m025, postgres: p025 },
 ]
 
 /** The server is ready only if the database records these migrations. */

@@ -27,11 +27,13 @@ export interface ConnectionSettings {
   readonly url: string
   /** Set if a pooler forgets named statements between transactions, so that none gets a name. See `pooler.ts`. */
   forgetsNames?: boolean
+  /** If no answer comes for so long, the connection is broken. 20 s by default. */
+  readonly answerWithinMs?: number
 }
 
 const connectWithinMs = 5000
-/** If no answer comes for so long, the connection is broken, so that a cut network holds a group only so long. */
-const answerWithinMs = 20_000
+/** A cut network holds a group only so long. */
+const usualAnswerMs = 20_000
 const lookEveryMs = 5000
 
 /** SQLite has no truth values, so the rest of the server reads 1 and 0. */
@@ -60,10 +62,12 @@ export class PostgresConnection {
   /** Looks in which nothing was answered although a statement waits. */
   #silentLooks = 0
   readonly #watch: NodeJS.Timeout
+  readonly #answerWithinMs: number
 
   private constructor(client: pg.Client, settings: ConnectionSettings) {
     this.#client = client
     this.#settings = settings
+    this.#answerWithinMs = settings.answerWithinMs ?? usualAnswerMs
     const broken = (error?: unknown) => {
       this.#failure ??= error ?? new Error('the connection to the database ended')
     }
@@ -122,8 +126,8 @@ export class PostgresConnection {
 
   #look(): void {
     this.#silentLooks = this.#waiting === 0 ? 0 : this.#silentLooks + 1
-    if (this.#silentLooks * lookEveryMs < answerWithinMs) return
-    this.#break(new Error(`the database has not answered for ${answerWithinMs / 1000} s`))
+    if (this.#silentLooks * lookEveryMs < this.#answerWithinMs) return
+    this.#break(new Error(`the database has not answered for ${this.#answerWithinMs / 1000} s`))
   }
 
   #break(error: unknown): void {

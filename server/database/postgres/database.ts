@@ -8,6 +8,7 @@
 import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { createIds } from '../ids.ts'
 import { migrations } from '../migrations/index.ts'
+import { requireHere, shownUrl } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
 import type { DatabaseClock } from './clock.ts'
@@ -15,6 +16,7 @@ import { type ConnectionSettings, PostgresConnection } from './connection.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
+import { readMoved, settleArrival } from './moving.ts'
 import { type Beats, startBeats, takeDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
@@ -29,6 +31,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly databaseClock: DatabaseClock
   /** Id of this node, for the server. A command on the host has none. */
   readonly nodeId?: string
+  /** Id of the move by which the installation left the data folder, if it did. */
+  readonly departure?: string | undefined
   /** Called if the beat of the node fails. */
   readonly onBeatError?: (error: unknown) => void
   /** File of the witness. */
@@ -44,7 +48,8 @@ const readConnections = 4
 
 /**
  * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
- * NewerDatabaseError, DatabaseForgotError, DatabaseServedError; errors of connecting
+ * NewerDatabaseError, MovedError, MoveUnfinishedError, DatabaseForgotError, DatabaseServedError; errors of
+ * connecting
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
@@ -57,6 +62,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     await learnPooling(connection, settings)
     await learnTime(connection, databaseClock, monotonicMs)
     await migrate(connection, migrations, clock)
+    if (options.departure !== undefined) await settleArrival(connection, options.departure)
+    requireHere(await readMoved(connection), shownUrl(url))
     const serverId = await readServerId(connection)
     if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
     const { witnessFile: file, finishesRestore = false, onForgotten } = options
@@ -114,6 +121,7 @@ export async function createPostgresInstallation(
   try {
     await requireFit(connection)
     await migrate(connection, migrations, clock)
+    requireHere(await readMoved(connection), shownUrl(url))
     const { count } = await connection.query({
       text: 'INSERT INTO server (one, server_id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING',
       values: [serverId, clock().toISOString()],

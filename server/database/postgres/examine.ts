@@ -1,6 +1,8 @@
 /** Examines a database without changing it. */
+import type { Moved } from '../moved.ts'
 import { PostgresConnection } from './connection.ts'
 import { recordedMigrations } from './migrate.ts'
+import { readMoved } from './moving.ts'
 import { faultsOf } from './probe.ts'
 import { DatabaseForgotError, Witness } from './witness.ts'
 
@@ -10,6 +12,8 @@ export interface Examination {
   readonly version: string
   readonly migrations: readonly { readonly number: number; readonly name: string }[]
   readonly hasInstallation: boolean
+  /** Record of the last move, if it matters. */
+  readonly moved: Moved | undefined
   /** Whether a commit is on a second machine before it is answered. */
   readonly isSynchronous: boolean
   /** Says what it has lost of what it confirmed to the last server. */
@@ -29,7 +33,7 @@ export async function examinePostgres(url: string, witnessFile: string): Promise
     const installed =
       migrations.length > 0 && (await connection.query({ text: 'SELECT 1 FROM server' })).count === 1
     return {
-      ...{ faults, migrations },
+      ...{ faults, migrations, moved: await readMoved(connection) },
       version: rows[0]?.version ?? '',
       hasInstallation: installed,
       isSynchronous: rows[0]?.synchronous === 1,

@@ -11,9 +11,11 @@ import type Database from 'better-sqlite3'
 import { databasePath, NotInitialisedError, requireNoRestore } from '../../storage/data-folder.ts'
 import { createIds } from '../ids.ts'
 import { migrations } from '../migrations/index.ts'
+import { requireHere } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { greatestId } from './greatest-id.ts'
 import { migrate } from './migrate.ts'
+import { readMoved } from './moving.ts'
 import { openNonces } from './nonces.ts'
 import { openDatabase } from './open.ts'
 import { createReader } from './reader.ts'
@@ -35,7 +37,7 @@ export interface NodeDatabaseOptions extends NodeDatabaseParts {
 
 /**
  * Brings the schema up to date and opens it. @throws NotInitialisedError, RestoreUnfinishedError,
- * NewerDatabaseError, UnsafeStoreError, …
+ * NewerDatabaseError, MovedError, UnsafeStoreError, …
  */
 export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
   const { data, clock, monotonicMs, elapsedMs = monotonicMs, random } = options
@@ -47,6 +49,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
   const database = openDatabase(path)
   try {
     migrate(database, migrations, clock)
+    requireHere(readMoved(database), data)
     const serverId = readServerId(database)
     if (serverId === undefined) {
       throw new NotInitialisedError(

@@ -17,6 +17,8 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { requireHere } from '../../database/moved.ts'
+import { movedOf } from '../../database/sqlite/moving.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
 import { bytesInFile } from '../../database/sqlite/scrub.ts'
 import { databasePath, NotInitialisedError, requireNoRestore } from '../../storage/data-folder.ts'
@@ -48,7 +50,7 @@ export interface BackupReport {
 /**
  * Makes a backup. If it fails, it leaves no file behind.
  *
- * @throws NotInitialisedError, DestinationExistsError, PathMissingError, NoSpaceError,
+ * @throws NotInitialisedError, MovedError, DestinationExistsError, PathMissingError, NoSpaceError,
  * BackupInterruptedError, DamagedDatabaseError, the reason of the signal
  */
 export async function backUp(options: BackupOptions): Promise<BackupReport> {
@@ -56,6 +58,7 @@ export async function backUp(options: BackupOptions): Promise<BackupReport> {
   const path = databasePath(data)
   requireNoRestore(data)
   if (!existsSync(path)) throw new NotInitialisedError(`${data} holds no installation`)
+  requireHere(movedOf(data), data)
   const taken = clock()
   const file = fileFor(options.destination, taken)
   const made = makeNewFile(file, options.random)

@@ -326,6 +326,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   steady_clock: 'continues from the wall clock, as after any stop',
   maintenance: 'maintenance skips one run after a long stop anyway',
   telemetry_hosts: 'samples are shown as stale because of their age',
+  moved: 'empty in a backup: a database from which the installation has left is not backed up',
   schema_migrations: 'the backup is migrated before these entries run',
 }
 

@@ -1,0 +1,78 @@
+/**
+ * `bridge server move`: moves an installation from SQLite to PostgreSQL. Contract §12.
+ */
+import type { MoveReport } from '../../../server/main.ts'
+import { type Command, command } from '../../command.ts'
+import type { CliContext } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { bytesWords } from '../../transfers/text.ts'
+import { storeSettings } from './init.ts'
+import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
+
+export function moveCommand(context: CliContext, run = move): Command {
+  const move = command(
+    'move',
+    'bridge server move --database postgres://agents@db.example/agents',
+  ).description(
+    'Move a stopped node from SQLite in its data folder to an empty PostgreSQL database that exists. All rows are copied and compared; then the old place starts no node. If the command is killed, run it again.',
+  )
+  return withData(move).action((options: SettingOptions) => run(context, options))
+}
+
+export const move = (context: CliContext, options: SettingOptions): Promise<void> =>
+  onHost(async (server) => {
+    const { clock, random, signal, output } = context
+    const config = configOf(server, context, options)
+    const { data, databaseUrl: url } = config
+    if (url === undefined) {
+      throw new CommandError('usage', 'which database should the node move to?', {
+        hint: 'bridge server move --database postgres://user@host/name; the database must exist and be empty',
+      })
+    }
+    const progress = drawnProgress(context)
+    let report: MoveReport
+    try {
+      report = await server.moveToDatabase({
+        ...{ data, url, clock, random, signal, onProgress: progress.draw },
+        keepSettings: () => storeSettings(server, data, options),
+      })
+    } catch (error) {
+      if (signal.aborted) throw new CommandError('interrupted', 'interrupted; the node starts as before')
+      throw error
+    } finally {
+      progress.done()
+    }
+    print(context, report)
+    const isKept = options.database !== undefined || options.databaseUrlFile !== undefined
+    output.next(
+      isKept
+        ? 'next: bridge server start'
+        : 'next: bridge server start, with the settings of the database as they are now',
+    )
+  })
+
+function print({ output }: CliContext, report: MoveReport): void {
+  const { tables, packages, from, to } = report
+  const rows = tables.map(({ table, rows, sha256 }) => [table, String(rows), sha256])
+  output.table(report, ['table', 'rows', 'sha256'], rows, 'finished a move that had been interrupted')
+  if (packages.files > 0)
+    output.note(`copied ${packages.files} files of packages, ${bytesWords(packages.bytes)}`)
+  output.note(`moved from ${from} to ${to}`)
+}
+
+const everyMs = 250
+
+/** Progress on a terminal, in one redrawn line. */
+function drawnProgress({ io, settings, clock }: CliContext) {
+  const isShown = io.isTerminal.stderr && !settings.json
+  let shownAt = 0
+  return {
+    draw(done: number, total: number): void {
+      const now = clock().getTime()
+      if (!isShown || now - shownAt < everyMs) return
+      shownAt = now
+      io.draw(`${done} of ${total} rows`)
+    },
+    done: () => io.undraw(),
+  }
+}

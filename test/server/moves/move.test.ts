@@ -1,0 +1,214 @@
+/**
+ * `bridge server move`: an installation moves from SQLite to PostgreSQL with everything that it holds, and the
+ * old place refuses to start. Runs with `BRIDGE_TEST_STORE=postgres`.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withFreshDatabase } from '../../../docs/generate/schema.ts'
+import { copiedTables } from '../../../server/database/row-copy.ts'
+import { readColumns } from '../../../server/database/sqlite/moving.ts'
+import { openDatabase } from '../../../server/database/sqlite/open.ts'
+import type { RunningServer } from '../../../server/server.ts'
+import { Desk } from '../../support/desk.ts'
+import { dropConnections } from '../../support/http.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
+import {
+  makeDatabase,
+  makeScene,
+  remove,
+  type Scene,
+  startOn,
+  type TestDatabase,
+  temporary,
+} from './scene.ts'
+
+/** Settings of SQLite, whatever `config.json` says. */
+const onSqlite = { environment: { BRIDGE_DATABASE_URL: '' } }
+
+interface Report {
+  readonly tables: readonly { readonly table: string; readonly rows: number; readonly sha256: string }[]
+}
+
+test('a move copies every table but those of the schema, after the tables that it refers to', () => {
+  withFreshDatabase((database) => {
+    const names = database
+      .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+      .pluck()
+      .all()
+    const copied = copiedTables.map(({ name }) => name)
+    expect([...copied, 'moved', 'schema_migrations'].sort()).toEqual(names.sort())
+    for (const [index, name] of copied.entries()) {
+      const referred = database
+        .prepare<[string], string>('SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)')
+        .pluck()
+        .all(name)
+      expect(copied.slice(0, index)).toEqual(expect.arrayContaining(referred))
+    }
+    const types = [...readColumns(database).values()].flat().map(({ type }) => type)
+    expect([...new Set(types)].sort()).toEqual(['BLOB', 'INTEGER', 'REAL', 'TEXT'])
+  })
+})
+
+describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
+  let scene: Scene
+  let desk: Desk
+  let database: TestDatabase
+  let server: RunningServer | undefined
+
+  beforeAll(async () => {
+    scene = await makeScene()
+    desk = await Desk.make()
+    database = await makeDatabase()
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await database.drop()
+    await desk.remove()
+    remove(scene.data)
+  })
+
+  const bridge = (...args: string[]) => desk.run(['server', ...args, '--data', scene.data])
+
+  test('refuses a URL with a password, a missing database and a wrong password', async () => {
+    const secret = new URL(database.url)
+    secret.password = 'very-secret'
+    const refused = await bridge('move', '--database', secret.href)
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('~/.pgpass')
+    expect(refused.stderr).not.toContain('very-secret')
+    expect(await bridge('move')).toMatchObject({ code: 2, stderr: expect.stringContaining('which database') })
+    const missing = new URL(database.url)
+    missing.pathname = '/no-such-database'
+    const unreachable = await bridge('move', '--database', missing.href)
+    expect(unreachable).toMatchObject({ code: 1, stderr: expect.stringContaining('does not exist') })
+  })
+
+  test('refuses a target that holds something, and changes nothing there', async () => {
+    await database.query('CREATE TABLE somebody (name text)')
+    const refused = await bridge('move', '--database', database.url)
+    expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('such as somebody') })
+    await database.query('DROP TABLE somebody; CREATE TABLE schema_migrations (version text)')
+    const other = await bridge('move', '--database', database.url)
+    expect(other).toMatchObject({ code: 7, stderr: expect.stringContaining('such as schema_migrations') })
+    await database.query('DROP TABLE schema_migrations')
+    await database.query(
+      `CREATE TABLE schema_migrations (number bigint, name text, applied_at text);
+      INSERT INTO schema_migrations SELECT n, 'later', '' FROM generate_series(1, 9999) AS n`,
+    )
+    const newer = await bridge('move', '--database', database.url)
+    expect(newer).toMatchObject({ code: 7, stderr: expect.stringContaining('only knows') })
+    await database.query('DROP TABLE schema_migrations')
+    const installed = await makeDatabase()
+    const folder = temporary()
+    expect(await desk.run(['server', 'init', '--data', folder, '--database', installed.url])).toMatchObject({
+      code: 0,
+    })
+    const held = await bridge('move', '--database', installed.url)
+    expect(held).toMatchObject({ code: 7, stderr: expect.stringContaining('holds an installation already') })
+    await installed.drop()
+    remove(folder)
+  })
+
+  test('refuses while a server runs, and names its process', async () => {
+    const running = await startOn(scene.data)
+    const refused = await bridge('move', '--database', database.url)
+    await running.stop()
+    expect(refused).toMatchObject({ code: 7, stdout: '' })
+    expect(refused.stderr).toContain(`process ${process.pid}) uses ${scene.data}; stop it first`)
+  })
+
+  test('moves every row, and reports counts and hashes', async () => {
+    writeFileSync(join(scene.data, 'config.json'), JSON.stringify({ stage: 'kept' }))
+    const moved = await bridge('move', '--database', database.url, '--json')
+    expect(moved).toMatchObject({ code: 0 })
+    const { tables } = JSON.parse(moved.stdout) as Report
+    expect(tables.map(({ table }) => table)).toEqual(copiedTables.map(({ name }) => name))
+    const counts = Object.fromEntries(tables.map(({ table, rows }) => [table, rows]))
+    expect(counts).toMatchObject({ server: 1, projects: 1, agents: 2, transfers: 1, tasks: 1 })
+    expect(counts.messages).toBeGreaterThanOrEqual(scene.bodies.length)
+    const settings = JSON.parse(readFileSync(join(scene.data, 'config.json'), 'utf8'))
+    expect(settings).toEqual({ stage: 'kept', database: database.url })
+  })
+
+  test('raises the floor of the nonces by 30 s, and the lanes to the last ids', async () => {
+    const file = new Database(join(scene.data, 'bridge.db'), { readonly: true })
+    const before = file.prepare('SELECT floor FROM replay_floor').pluck().get() as number
+    file.close()
+    const [floor] = await database.query<{ floor: string }>('SELECT floor FROM replay_floor')
+    expect(Number(floor?.floor)).toBe(before + 30)
+    const lanes = await database.query<{ lane: string; last: string }>('SELECT lane, last FROM lanes')
+    expect(lanes.map(({ lane }) => lane).sort()).toEqual([scene.projectId, 'node'].sort())
+    const [greatest] = await database.query<{ id: string }>(
+      'SELECT max(id) AS id FROM (SELECT id FROM messages UNION SELECT id FROM audit) AS ids',
+    )
+    for (const { last } of lanes) expect(last >= (greatest?.id ?? '')).toBe(true)
+    expect(await database.query('SELECT 1 FROM moved')).toEqual([])
+  })
+
+  test.each([
+    ['start'],
+    ['maintain'],
+    ['backup', '/dev/null/x.db'],
+    ['doctor'],
+    ['owner-link'],
+    ['rotate-key'],
+  ])(
+    'afterwards %s refuses the file of SQLite and names the new place',
+    async (...words) => {
+      const { code, stdout, stderr } = await desk.run(['server', ...words, '--data', scene.data], onSqlite)
+      expect(code).toBe(7)
+      expect(stdout + stderr).toContain(`was moved to ${database.url}`)
+    },
+    20_000,
+  )
+
+  test('a second move is refused', async () => {
+    const again = await bridge('move', '--database', database.url)
+    expect(again).toMatchObject({ code: 7, stderr: expect.stringContaining('was moved to') })
+    const other = await makeDatabase()
+    const elsewhere = await bridge('move', '--database', other.url)
+    expect(elsewhere).toMatchObject({ code: 7, stderr: expect.stringContaining(database.url) })
+    await other.drop()
+  })
+
+  test('the node serves everything from PostgreSQL, and a retry gets its first answer', async () => {
+    server = await startOn(scene.data, { port: scene.port })
+    await expectServed(scene)
+    await server.stop()
+    dropConnections(server.url)
+  })
+
+  test('an older schema is brought up to date first', async () => {
+    const older = await makeScene()
+    const file = openDatabase(join(older.data, 'bridge.db'))
+    file.exec('DROP TABLE moved; DELETE FROM schema_migrations WHERE number >= 24')
+    file.close()
+    const target = await makeDatabase()
+    const moved = await desk.run(['server', 'move', '--data', older.data, '--database', target.url])
+    expect(moved).toMatchObject({ code: 0, stderr: expect.stringContaining('next: bridge server start') })
+    await target.drop()
+    remove(older.data)
+  })
+})
+
+/** Checks what clients see: inboxes, claims, packages, sign-ins, and the answer to a repeated request. */
+async function expectServed(scene: Scene): Promise<void> {
+  const { ada, ben, owner, first, task, transferId } = scene
+  const { messages } = await ben.inbox()
+  expect(messages.map(({ body }) => body)).toEqual(scene.bodies)
+  const again = await ada.call({ target: '/api/v1/messages', body: first.body, key: first.key })
+  expect(again.text).toBe(first.answer)
+  const { state, claim } = await ben.ok<{ state: string; claim: object }>({
+    target: `/api/v1/tasks/${task.id}`,
+  })
+  expect({ state, claim }).toEqual({ state: 'claimed', claim: task.claim })
+  const { status, bytes } = await ben.call({ target: `/api/v1/transfers/${transferId}/package/file` })
+  expect({ status, isSame: bytes.equals(scene.file) }).toEqual({ status: 200, isSame: true })
+  const { projects } = await owner.ok<{ projects: { id: string }[] }>({ target: '/api/admin/projects' })
+  expect(projects.map(({ id }) => id)).toEqual([scene.projectId])
+  const sent = await ada.send(scene.conversationId, ben.id, 'after the move')
+  const { messages: now } = await ben.inbox()
+  expect(now.at(-1)?.id).toBe(sent.id)
+}

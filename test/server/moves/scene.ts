@@ -1,0 +1,130 @@
+/** An installation on SQLite with rows of every kind, and empty databases of PostgreSQL to move it to. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { readConfig, type SettingName } from '../../../server/config.ts'
+import { initServer } from '../../../server/host/init.ts'
+import { type RunningServer, startServer } from '../../../server/server.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { act, fileOf, offer, upload } from '../../support/files.ts'
+import { dropConnections } from '../../support/http.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
+import { builtClient } from '../../support/program.ts'
+import { createTask } from '../../support/tasks.ts'
+
+const rates = {
+  ...{ log_level: 'silent', reserve_bytes: '0', rate_per_second: '100000', rate_burst: '100000' },
+  ...{ public_per_second: '100000', public_burst: '100000', failed_auth_per_minute: '100000' },
+}
+
+export const temporary = (): string => mkdtempSync(join(tmpdir(), 'bridge-move-'))
+
+/** Starts a server in this process, with the settings that its data folder has. */
+export function startOn(
+  data: string,
+  settings: Partial<Record<SettingName, string>> = {},
+): Promise<RunningServer> {
+  return startServer(readConfig({ data, port: '0', ...rates, ...settings }, {}), {
+    passwordCost: 4,
+    clientFolder: builtClient,
+  })
+}
+
+export interface Scene {
+  readonly data: string
+  readonly port: string
+  readonly owner: TestOwner
+  readonly projectId: string
+  readonly ada: TestAgent
+  readonly ben: TestAgent
+  readonly conversationId: string
+  /** Bodies that ben has not acknowledged, oldest first. */
+  readonly bodies: readonly string[]
+  /** A request of ada and its first answer. */
+  readonly first: { readonly key: string; readonly body: object; readonly answer: string }
+  readonly task: { readonly id: string; readonly claim: object }
+  readonly transferId: string
+  readonly file: Buffer
+}
+
+const controls = Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(code)).join('')
+
+/** Makes an installation on SQLite, and stops its server. */
+export async function makeScene(): Promise<Scene> {
+  const data = temporary()
+  const config = readConfig({ data, port: '0', ...rates }, {})
+  const { setupLink } = await initServer(config)
+  const server = await startOn(data)
+  try {
+    const owner = await setUpOwner(server.url, setupLink)
+    const { id: projectId } = await owner.createProject('demo')
+    const agent = async (name: string) => {
+      const { id } = await owner.createAgent(projectId, name)
+      const code = await owner.enrollmentCode(projectId, id)
+      const enrolled = await enroll(server.url, code, () => new Date())
+      await enrolled.startSession()
+      return enrolled
+    }
+    const [ada, ben] = [await agent('ada'), await agent('ben')]
+    const conversationId = await ada.conversationWith(ben.id)
+    const bodies = [`${controls}\u00100\u0010 \u{1f309}`, 'x'.repeat(64 * 1024), 'third']
+    for (const body of bodies) await ada.send(conversationId, ben.id, body)
+    const key = randomBytes(16).toString('hex')
+    const body = {
+      ...{ conversation_id: conversationId, recipient_agent_id: ben.id, type: 'note', body: 'with a key' },
+    }
+    const { text: answer } = await ada.call({ target: '/api/v1/messages', body, key })
+    const { id: taskId } = await createTask(ada, ben)
+    const { claim } = await ben.ok<{ claim: object }>({ target: `/api/v1/tasks/${taskId}/claim`, body: {} })
+    const file = fileOf(200_000)
+    const offered = await offer({ from: ada, to: ben, bytes: file, partSize: 70_000 })
+    await act(ben, offered.id, 'accept')
+    await upload(ada, offered, file)
+    const { messages } = await ben.inbox()
+    return {
+      ...{ data, port: String(server.port), owner, projectId, ada, ben, conversationId },
+      bodies: messages.map((each) => each.body),
+      first: { key, body, answer },
+      task: { id: taskId, claim },
+      ...{ transferId: offered.id, file },
+    }
+  } finally {
+    await server.stop()
+    dropConnections(server.url)
+  }
+}
+
+export interface TestDatabase {
+  readonly url: string
+  query<R extends pg.QueryResultRow>(text: string): Promise<R[]>
+  drop(): Promise<void>
+}
+
+const serverUrl = (): string => process.env.BRIDGE_TEST_POSTGRES ?? ''
+
+export async function makeDatabase(): Promise<TestDatabase> {
+  const name = `move_${randomBytes(8).toString('hex')}`
+  await onServer(serverUrl(), `CREATE DATABASE ${name}`)
+  const url = new URL(serverUrl())
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    query: (text) => onServer(url.href, text),
+    drop: async () => void (await onServer(serverUrl(), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)),
+  }
+}
+
+async function onServer<R extends pg.QueryResultRow>(url: string, text: string): Promise<R[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<R>(text)
+    return rows
+  } finally {
+    await client.end()
+  }
+}
+
+export const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
