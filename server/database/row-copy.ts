@@ -1,4 +1,4 @@
-/** What moves between two databases: the tables, in the order of their references, and pages of their rows. */
+/** Tables that a move copies, in the order of their references, and pages of their rows. */
 import { createHash } from 'node:crypto'
 
 export interface CopiedTable {

@@ -29,7 +29,7 @@ export async function examine(config: Config, now: Date): Promise<Examined[]> {
   }
   if (existsSync(moveNotePath(data))) {
     const text = `a move into ${data} is running or was interrupted`
-    const remedy = 'run the same bridge server move again'
+    const remedy = 'run the same move again'
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
   if (config.databaseUrl !== undefined)

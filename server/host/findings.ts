@@ -19,7 +19,7 @@ export function place(moved: Moved | undefined, here: string): Examined[] {
       ? { text: leftFor(moved, here).message, remedy: `use the settings of ${moved.place}` }
       : {
           text: `a move from ${moved.place} into ${here} is running or was interrupted`,
-          remedy: 'run the same bridge server move again',
+          remedy: 'run the same move again',
         }
   return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
 }

@@ -1,5 +1,6 @@
 /**
- * `bridge server move`: moves an installation from SQLite to PostgreSQL. Contract §12.
+ * `bridge server move`: moves an installation from SQLite to PostgreSQL, or back into a new data folder.
+ * Contract §12.
  */
 import type { MoveReport } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
@@ -9,33 +10,35 @@ import { bytesWords } from '../../transfers/text.ts'
 import { storeSettings } from './init.ts'
 import { configOf, onHost, type SettingOptions, withData } from './settings.ts'
 
-export function moveCommand(context: CliContext, run = move): Command {
-  const move = command(
-    'move',
-    'bridge server move --database postgres://agents@db.example/agents',
-  ).description(
-    'Move a stopped node from SQLite in its data folder to an empty PostgreSQL database that exists. All rows are copied and compared; then the old place starts no node. If the command is killed, run it again.',
-  )
-  return withData(move).action((options: SettingOptions) => run(context, options))
+interface MoveOptions {
+  readonly to?: string
 }
 
-export const move = (context: CliContext, options: SettingOptions): Promise<void> =>
+export function moveCommand(context: CliContext, run = move): Command {
+  const move = command('move', 'bridge server move --database postgres://agents@db.example/agents')
+    .description(
+      'Move a stopped node from SQLite in its data folder to an empty PostgreSQL database that exists, or with --to from PostgreSQL to a new data folder. All rows are copied and compared; then the old place starts no node. If the command is killed, run it again.',
+    )
+    .option('--to <folder>', 'move from PostgreSQL to SQLite in this new data folder')
+  return withData(move).action((options: SettingOptions & MoveOptions) => run(context, options))
+}
+
+export const move = (context: CliContext, { to, ...options }: SettingOptions & MoveOptions): Promise<void> =>
   onHost(async (server) => {
     const { clock, random, signal, output } = context
-    const config = configOf(server, context, options)
-    const { data, databaseUrl: url } = config
-    if (url === undefined) {
-      throw new CommandError('usage', 'which database should the node move to?', {
-        hint: 'bridge server move --database postgres://user@host/name; the database must exist and be empty',
-      })
-    }
+    const { data, databaseUrl: url, envelopeKeyFile } = configOf(server, context, options)
+    if (url === undefined) throw withoutDatabase(to)
     const progress = drawnProgress(context)
+    const common = { data, url, clock, random, signal, onProgress: progress.draw }
     let report: MoveReport
     try {
-      report = await server.moveToDatabase({
-        ...{ data, url, clock, random, signal, onProgress: progress.draw },
-        keepSettings: () => storeSettings(server, data, options),
-      })
+      report =
+        to === undefined
+          ? await server.moveToDatabase({
+              ...common,
+              keepSettings: () => storeSettings(server, data, options),
+            })
+          : await server.moveToFolder({ ...common, to, envelopeKeyFile })
     } catch (error) {
       if (signal.aborted) throw new CommandError('interrupted', 'interrupted; the node starts as before')
       throw error
@@ -43,13 +46,23 @@ export const move = (context: CliContext, options: SettingOptions): Promise<void
       progress.done()
     }
     print(context, report)
-    const isKept = options.database !== undefined || options.databaseUrlFile !== undefined
-    output.next(
-      isKept
-        ? 'next: bridge server start'
-        : 'next: bridge server start, with the settings of the database as they are now',
-    )
+    if (to === undefined) output.next(nextWords(options))
+    else output.note(`next: bridge server start --data ${to}, without settings of the database`)
   })
+
+const withoutDatabase = (to: string | undefined): CommandError =>
+  to === undefined
+    ? new CommandError('usage', 'which database should the node move to?', {
+        hint: 'bridge server move --database postgres://user@host/name; the database must exist and be empty',
+      })
+    : new CommandError('usage', 'this installation is on SQLite, and no database is named', {
+        hint: 'to copy a data folder, stop the node and copy the files',
+      })
+
+const nextWords = ({ database, databaseUrlFile }: SettingOptions): string =>
+  database !== undefined || databaseUrlFile !== undefined
+    ? 'next: bridge server start'
+    : 'next: bridge server start, with the settings of the database as they are now'
 
 function print({ output }: CliContext, report: MoveReport): void {
   const { tables, packages, from, to } = report

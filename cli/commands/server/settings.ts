@@ -141,7 +141,7 @@ const named: Readonly<Record<string, Way>> = {
   DatabaseServedError: ['conflict', 'one node serves a PostgreSQL database'],
   AlreadyRestoredError: ['conflict', 'bridge server start'],
   MovedError: ['conflict', 'start the node with the settings of its new place'],
-  MoveUnfinishedError: ['conflict', 'run the same bridge server move again'],
+  MoveUnfinishedError: ['conflict', 'run the same move again'],
   TargetNotEmptyError: ['conflict', 'name an empty database or folder; nothing was changed'],
   CopyDiffersError: ['integrity', 'the node starts as before; run bridge server doctor'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],

@@ -2,7 +2,8 @@
  * `bridge server move`: an installation moves from SQLite to PostgreSQL with everything that it holds, and the
  * old place refuses to start. Runs with `BRIDGE_TEST_STORE=postgres`.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,6 +16,7 @@ import { Desk } from '../../support/desk.ts'
 import { dropConnections } from '../../support/http.ts'
 import { isOnPostgres } from '../../support/postgres.ts'
 import {
+  expectServed,
   makeDatabase,
   makeScene,
   remove,
@@ -25,9 +27,10 @@ import {
 } from './scene.ts'
 
 /** Settings of SQLite, whatever `config.json` says. */
-const onSqlite = { environment: { BRIDGE_DATABASE_URL: '' } }
+const sqliteSettings = { environment: { BRIDGE_DATABASE_URL: '' } }
 
 interface Report {
+  readonly packages: { readonly files: number; readonly bytes: number }
   readonly tables: readonly { readonly table: string; readonly rows: number; readonly sha256: string }[]
 }
 
@@ -157,7 +160,10 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
   ])(
     'afterwards %s refuses the file of SQLite and names the new place',
     async (...words) => {
-      const { code, stdout, stderr } = await desk.run(['server', ...words, '--data', scene.data], onSqlite)
+      const { code, stdout, stderr } = await desk.run(
+        ['server', ...words, '--data', scene.data],
+        sqliteSettings,
+      )
       expect(code).toBe(7)
       expect(stdout + stderr).toContain(`was moved to ${database.url}`)
     },
@@ -180,6 +186,61 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
     dropConnections(server.url)
   })
 
+  test('the way back fills an empty folder only', async () => {
+    const folder = temporary()
+    writeFileSync(join(folder, 'letter.txt'), 'somebody wrote this')
+    const refused = await bridge('move', '--to', folder)
+    expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('such as letter.txt') })
+    expect(readdirSync(folder)).toEqual(['letter.txt'])
+    remove(folder)
+  })
+
+  test('the way back is refused while a server runs, here or elsewhere', async () => {
+    const running = await startOn(scene.data)
+    const folder = temporary()
+    expect(await bridge('move', '--to', folder)).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining(`process ${process.pid}) uses ${scene.data}`),
+    })
+    const elsewhere = ['--data', temporary(), '--database', database.url]
+    expect(await desk.run(['server', 'move', '--to', folder, ...elsewhere])).toMatchObject({
+      code: 7,
+      stderr: expect.stringContaining('serves this database'),
+    })
+    await running.stop()
+    remove(folder)
+  })
+
+  test('a full disk of the folder leaves nothing behind and the source unchanged', async () => {
+    const folder = smallDisk()
+    if (folder === undefined) return
+    const full = await bridge('move', '--to', folder.path)
+    expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('free some space') })
+    expect(readdirSync(folder.path)).toEqual(['lock.db'])
+    folder.remove()
+    expect(await database.query('SELECT 1 FROM moved')).toEqual([])
+  })
+
+  test('the way back takes everything along, and the database starts no node', async () => {
+    const folder = join(temporary(), 'back')
+    const back = await bridge('move', '--to', folder, '--json')
+    expect(back).toMatchObject({ code: 0 })
+    const { tables, packages } = JSON.parse(back.stdout) as Report
+    expect(tables.map(({ table }) => table)).toEqual(copiedTables.map(({ name }) => name))
+    expect(packages).toEqual({ files: 1, bytes: scene.file.length })
+    for (const words of [['start'], ['maintain'], ['doctor'], ['owner-link']]) {
+      const { code, stdout, stderr } = await bridge(...words)
+      expect({ words, code }).toEqual({ words, code: 7 })
+      expect(stdout + stderr).toContain(`was moved to ${folder}`)
+    }
+    expect(await bridge('move', '--to', `${folder}-2`)).toMatchObject({ code: 7 })
+    server = await startOn(folder, { port: scene.port })
+    await expectServed({ ...scene, bodies: [...scene.bodies, 'after the move'] })
+    await server.stop()
+    dropConnections(server.url)
+    remove(folder)
+  }, 60_000)
+
   test('an older schema is brought up to date first', async () => {
     const older = await makeScene()
     const file = openDatabase(join(older.data, 'bridge.db'))
@@ -193,22 +254,20 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
   })
 })
 
-/** Checks what clients see: inboxes, claims, packages, sign-ins, and the answer to a repeated request. */
-async function expectServed(scene: Scene): Promise<void> {
-  const { ada, ben, owner, first, task, transferId } = scene
-  const { messages } = await ben.inbox()
-  expect(messages.map(({ body }) => body)).toEqual(scene.bodies)
-  const again = await ada.call({ target: '/api/v1/messages', body: first.body, key: first.key })
-  expect(again.text).toBe(first.answer)
-  const { state, claim } = await ben.ok<{ state: string; claim: object }>({
-    target: `/api/v1/tasks/${task.id}`,
-  })
-  expect({ state, claim }).toEqual({ state: 'claimed', claim: task.claim })
-  const { status, bytes } = await ben.call({ target: `/api/v1/transfers/${transferId}/package/file` })
-  expect({ status, isSame: bytes.equals(scene.file) }).toEqual({ status: 200, isSame: true })
-  const { projects } = await owner.ok<{ projects: { id: string }[] }>({ target: '/api/admin/projects' })
-  expect(projects.map(({ id }) => id)).toEqual([scene.projectId])
-  const sent = await ada.send(scene.conversationId, ben.id, 'after the move')
-  const { messages: now } = await ben.inbox()
-  expect(now.at(-1)?.id).toBe(sent.id)
+/** A disk with less space than the packages take. Undefined if this user may not mount one. */
+function smallDisk(): { readonly path: string; remove(): void } | undefined {
+  const path = join(temporary(), 'disk')
+  mkdirSync(path)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=150k,mode=700', 'tmpfs', path], { stdio: 'ignore' })
+  } catch {
+    return undefined
+  }
+  return {
+    path,
+    remove() {
+      execFileSync('umount', [path])
+      remove(path)
+    },
+  }
 }

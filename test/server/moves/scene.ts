@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { expect } from 'vitest'
 import { readConfig, type SettingName } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
@@ -28,7 +29,7 @@ export function startOn(
 ): Promise<RunningServer> {
   return startServer(readConfig({ data, port: '0', ...rates, ...settings }, {}), {
     passwordCost: 4,
-    clientFolder: builtClient,
+    ...(builtClient && { clientFolder: builtClient }),
   })
 }
 
@@ -82,7 +83,7 @@ export async function makeScene(): Promise<Scene> {
     const offered = await offer({ from: ada, to: ben, bytes: file, partSize: 70_000 })
     await act(ben, offered.id, 'accept')
     await upload(ada, offered, file)
-    const { messages } = await ben.inbox()
+    const messages = await unacknowledged(ben)
     return {
       ...{ data, port: String(server.port), owner, projectId, ada, ben, conversationId },
       bodies: messages.map((each) => each.body),
@@ -128,3 +129,30 @@ async function onServer<R extends pg.QueryResultRow>(url: string, text: string):
 }
 
 export const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
+
+const unacknowledged = async (by: TestAgent) => {
+  const target = '/api/v1/inbox/messages'
+  return (await by.ok<{ messages: { id: string; body: string }[] }>({ target })).messages
+}
+
+/** Checks what clients see: inboxes, claims, packages, sign-ins, and the answer to a repeated request. */
+export async function expectServed(scene: Scene): Promise<void> {
+  const { ada, ben, owner, first, task, transferId } = scene
+  const messages = await unacknowledged(ben)
+  expect(messages.map(({ body }) => body)).toEqual(scene.bodies)
+  const again = await ada.call({ target: '/api/v1/messages', body: first.body, key: first.key })
+  expect(again.text).toBe(first.answer)
+  const { state, claim } = await ben.ok<{ state: string; claim: object }>({
+    target: `/api/v1/tasks/${task.id}`,
+  })
+  expect({ state, claim }).toEqual({ state: 'claimed', claim: task.claim })
+  const { status, bytes } = await ben.call({ target: `/api/v1/transfers/${transferId}/package/file` })
+  expect({ status, isSame: bytes.equals(scene.file) }).toEqual({ status: 200, isSame: true })
+  const { project } = await owner.ok<{ project: { id: string } }>({
+    target: `/api/admin/projects/${scene.projectId}`,
+  })
+  expect(project.id).toBe(scene.projectId)
+  const sent = await ada.send(scene.conversationId, ben.id, 'after the move')
+  const now = await unacknowledged(ben)
+  expect(now.at(-1)?.id).toBe(sent.id)
+}

@@ -1,0 +1,27 @@
+/**
+ * Moves an installation and kills its own process at a step. Arguments: JSON of the options of the move, and
+ * the name of the step; none if it is not to be killed.
+ */
+import { randomBytes } from 'node:crypto'
+import { moveToDatabase, moveToFolder } from '../../../server/main.ts'
+
+const { to, ...given } = JSON.parse(process.argv[2] ?? '') as {
+  readonly data: string
+  readonly url: string
+  readonly to?: string
+}
+const options = {
+  ...given,
+  clock: () => new Date(),
+  random: randomBytes,
+  signal: new AbortController().signal,
+  onProgress() {},
+  onStep(step: string) {
+    if (step === process.argv[3]) process.kill(process.pid, 'SIGKILL')
+  },
+}
+const report =
+  to === undefined
+    ? await moveToDatabase({ ...options, keepSettings: async () => {} })
+    : await moveToFolder({ ...options, to, envelopeKeyFile: `${given.data}/envelope.key` })
+process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -1,0 +1,132 @@
+/**
+ * `bridge server move` is killed at a step, in both directions. Then either the source starts as before and a
+ * new move succeeds, or the source refuses and the same move ends. Never do both sides serve.
+ *
+ * Runs with `BRIDGE_TEST_STORE=postgres`. Each run draws its steps; `BRIDGE_TEST_SEED` repeats one, and
+ * `BRIDGE_TEST_MOVE_KILLS` sets their number.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copiedTables } from '../../../server/database/row-copy.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
+import { expectServed, makeDatabase, makeScene, remove, type Scene, startOn, temporary } from './scene.ts'
+
+const tables = copiedTables.map(({ name }) => name)
+const forth = [...['target', ...tables], ...['arrival', 'departure', 'settings', 'settling', 'end']]
+const back = [...['note', 'settings', 'packages', ...tables], ...['departure', 'name', 'end']]
+
+const kills = Number(process.env.BRIDGE_TEST_MOVE_KILLS ?? 4)
+const seed = Number(process.env.BRIDGE_TEST_SEED ?? Date.now() % 100_000)
+
+/** The steps around the records of the move always, and others by the seed. */
+function drawn(steps: readonly string[], always: readonly string[]): string[] {
+  const others = steps.filter((step) => !always.includes(step))
+  const first = seed % others.length
+  const turned = [...others.slice(first), ...others.slice(0, first)]
+  return [...always, ...turned].slice(0, Math.max(always.length, kills / 2))
+}
+
+interface Move {
+  readonly data: string
+  readonly url: string
+  readonly to?: string
+}
+
+interface Report {
+  readonly tables: readonly { readonly sha256: string; readonly table: string }[]
+}
+
+const child = fileURLToPath(new URL('./child.ts', import.meta.url))
+
+/** Runs a move in its own process, and kills it at the step. Returns the report if it was not killed. */
+async function run(move: Move, step?: string): Promise<Report | undefined> {
+  const running = spawn(process.execPath, [child, JSON.stringify(move), ...(step ? [step] : [])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [output, [code, signal]] = await Promise.all([text(running.stdout), once(running, 'close')])
+  expect({ code, signal }).toEqual(step ? { code: null, signal: 'SIGKILL' } : { code: 0, signal: null })
+  return step ? undefined : (JSON.parse(output) as Report)
+}
+
+const refused = /was moved to|was interrupted|holds no installation/
+
+/** Returns whether a node starts. One that must not start says why. */
+async function starts(data: string, database: string): Promise<boolean> {
+  try {
+    const server = await startOn(data, { database })
+    await server.stop()
+    return true
+  } catch (error) {
+    expect((error as Error).message).toMatch(refused)
+    return false
+  }
+}
+
+describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
+  let scene: Scene
+  beforeAll(async () => {
+    scene = await makeScene()
+  })
+  afterAll(() => remove(scene.data))
+
+  const copyOf = (folder: string): string => {
+    const data = join(temporary(), 'data')
+    cpSync(folder, data, { recursive: true })
+    return data
+  }
+
+  test.each(drawn(forth, ['departure', 'settling']))('to PostgreSQL, at %s', async (step) => {
+    const data = copyOf(scene.data)
+    const { url, drop } = await makeDatabase()
+    await run({ data, url }, step)
+    const hasLeft = forth.indexOf(step) > forth.indexOf('departure')
+    expect(await starts(data, '')).toBe(!hasLeft)
+    if (!hasLeft) {
+      expect((await run({ data, url }))?.tables.map(({ table }) => table)).toEqual(tables)
+    } else if (step !== 'end') {
+      expect((await run({ data, url }))?.tables).toEqual([])
+    }
+    expect(await starts(data, '')).toBe(false)
+    const server = await startOn(data, { database: url, port: scene.port })
+    await expectServed(scene).finally(() => server.stop())
+    await drop()
+    remove(data)
+  })
+
+  test('at the settling: the start of the node ends the move', async () => {
+    const data = copyOf(scene.data)
+    const { url, drop } = await makeDatabase()
+    await run({ data, url }, 'settling')
+    expect(await starts(temporary(), url)).toBe(false)
+    expect(await starts(data, url)).toBe(true)
+    expect(await starts(temporary(), url)).toBe(true)
+    await drop()
+    remove(data)
+  })
+
+  test.each(drawn(back, ['departure', 'name']))('to a folder, at %s', async (step) => {
+    const data = copyOf(scene.data)
+    const { url, drop } = await makeDatabase()
+    await run({ data, url })
+    const to = join(temporary(), 'back')
+    await run({ data, url, to }, step)
+    const hasLeft = back.indexOf(step) > back.indexOf('departure')
+    if (step !== 'end') expect(await starts(to, '')).toBe(false)
+    expect(await starts(data, url)).toBe(!hasLeft)
+    if (!hasLeft) {
+      expect((await run({ data, url, to }))?.tables.map(({ table }) => table)).toEqual(tables)
+    } else if (step !== 'end') {
+      expect((await run({ data, url, to }))?.tables).toEqual([])
+    }
+    expect(await starts(data, url)).toBe(false)
+    const server = await startOn(to, { port: scene.port })
+    await expectServed(scene).finally(() => server.stop())
+    await drop()
+    for (const folder of [data, to]) remove(folder)
+  })
+})
