@@ -38,6 +38,8 @@ export async function startPostgres(): Promise<() => void> {
     '-E',
     'UTF8',
     '--locale=C.UTF-8',
+    // Texts of a column that names no collation are then in the order of a dictionary.
+    ...(versionOf(programs) >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []),
   ])
   const control = join(programs, 'pg_ctl')
   const authority = await offerTls(folder, data)

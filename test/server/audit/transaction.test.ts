@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
 import { StoredReader } from '../../support/stored.ts'
 import { tamper } from '../../support/tamper.ts'
 import { kinds, type MutationId } from '../endpoints/recorded.ts'
@@ -19,19 +20,23 @@ const isRecorded = ({ id, method }: EndpointSpec): boolean =>
 /** Opening an existing conversation changes nothing and writes no audit record, so it cannot fail here. */
 const changing = answering.filter((entry) => isRecorded(entry) && entry.id !== 'conversations.open')
 
+const refusal = {
+  sqlite: "CREATE TRIGGER no_audit BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no audit'); END",
+  postgres: `
+    CREATE FUNCTION no_audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no audit'; END $$;
+    CREATE TRIGGER no_audit BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION no_audit()`,
+}
+
 let attempts: Attempts
 /** Readers of the stores of all servers that receive the requests. */
 let stores: readonly StoredReader[]
 
 beforeAll(async () => {
   attempts = await Attempts.start(changing)
-  const folders = attempts.world.folders.filter((folder) => existsSync(databasePath(folder)))
+  const storeOf = (folder: string) => (isOnPostgres ? folder : databasePath(folder))
+  const folders = attempts.world.folders.filter((folder) => existsSync(storeOf(folder)))
   for (const folder of folders)
-    tamper(folder, (database) =>
-      database.exec(
-        "CREATE TRIGGER no_audit BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no audit'); END",
-      ),
-    )
+    tamper(folder, (database) => database.exec(isOnPostgres ? refusal.postgres : refusal.sqlite))
   stores = folders.map((folder) => new StoredReader(folder))
 })
 afterAll(() => {

@@ -53,7 +53,7 @@ describe.skipIf(!isOnPostgres)('with many rows', () => {
         const values = names.map((name) => changed[table]?.[name] ?? name)
         await client.query(
           `INSERT INTO ${table} (${names.join(', ')}) SELECT ${values.join(', ')}
-           FROM (SELECT * FROM ${table} LIMIT 1), generate_series(1, ${rows}) n`,
+           FROM (SELECT * FROM ${table} LIMIT 1) one, generate_series(1, ${rows}) n`,
         )
       }
       await client.query('ANALYZE')
