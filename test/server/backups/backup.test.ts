@@ -27,6 +27,9 @@ import { restoreBackup } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { checkStore } from '../../support/invariants.ts'
+import { sqliteOnly } from '../../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/backups.test.ts')
 
 let bridge: TestBridge
 let folder: string

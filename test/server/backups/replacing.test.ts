@@ -33,6 +33,9 @@ import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/
 import { startServer } from '../../../server/server.ts'
 import { databasePath, restoreNotePath } from '../../../server/storage/data-folder.ts'
 import { sha256 } from '../../support/files.ts'
+import { sqliteOnly } from '../../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/backups.test.ts')
 
 let folder: string
 /** An installation, and a backup of another installation. */

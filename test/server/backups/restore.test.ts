@@ -25,7 +25,10 @@ import { act, fileOf, look, offer, putPart, told, upload } from '../../support/f
 import { exchange, type Reply } from '../../support/http.ts'
 import { checkStore } from '../../support/invariants.ts'
 import { cookieOf, ownerPassword, TestOwner } from '../../support/owner.ts'
+import { sqliteOnly } from '../../support/sqlite-only.ts'
 import { withStoreCopy } from '../../support/store-copy.ts'
+
+sqliteOnly('test/server/postgres/backups.test.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-restore-'))
 const file = join(folder, 'backup.db')

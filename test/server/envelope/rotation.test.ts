@@ -5,17 +5,15 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { rotateKey } from '../../../server/host/init.ts'
-import { databasePath } from '../../../server/storage/data-folder.ts'
 import { keyText, readEnvelopeKeys } from '../../../server/storage/envelope-keys.ts'
 import { encrypt } from '../../../server/transfers/secrets.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { testConfig } from '../../support/config.ts'
 import { act, fileOf, offer, told } from '../../support/files.ts'
 import { exchange } from '../../support/http.ts'
-import { withStoreCopy } from '../../support/store-copy.ts'
+import { withStore } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let path: string
@@ -73,9 +71,7 @@ test.each(['old', 'new'] as const)(
     writeFileSync(path, keyText([next, old]))
     if (sealedWith === 'new') {
       const sealed = encrypt(next, id, JSON.stringify(secret()), randomBytes(12))
-      const database = new Database(databasePath(bridge.data))
-      database.prepare('UPDATE transfer_secrets SET sealed = ?').run(sealed)
-      database.close()
+      withStore(bridge.data, (store) => store.prepare('UPDATE transfer_secrets SET sealed = ?').run(sealed))
     }
     writeFileSync(`${path}.partial`, 'half a k')
     await opens()
@@ -123,15 +119,15 @@ test('secrets sealed with an unknown key are counted, left unchanged, and do not
 })
 
 test('a rotation seals every secret of the store again', () => {
-  const sql = `SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
-    WHERE m.type = 'table' AND c.name LIKE '%sealed%'`
-  const tables = withStoreCopy(bridge.data, (database) => database.prepare(sql).pluck().all())
+  const tables = withStore(bridge.data, (store) =>
+    store.tables().filter((table) => store.columnsOf(table).some((column) => column.includes('sealed'))),
+  )
   expect(tables).toEqual(['transfer_secrets'])
 })
 
 test('a rotation is in the audit log without the key', async () => {
   await rotate()
   const sql = "SELECT details FROM audit WHERE kind = 'envelope_key.rotated' LIMIT 1"
-  const details = withStoreCopy(bridge.data, (database) => database.prepare<[], string>(sql).pluck().get())
+  const details = withStore(bridge.data, (store) => store.prepare<string>(sql).pluck().get())
   expect(Object.keys(JSON.parse(details ?? '{}')).sort()).toEqual(['lost', 'resealed', 'unopened'])
 })

@@ -1,6 +1,6 @@
 /**
  * Plans of the most frequent requests on PostgreSQL: no statement scans a large table.
- * Runs with `BRIDGE_TEST_STORE=postgres`. The long form has `BRIDGE_TEST_ROWS=100000` rows a table.
+ * Runs with `BRIDGE_TEST_STORE=postgres`. The long form has `BRIDGE_ROWS=100000` rows a table.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { PostgresConnection, type Statement } from '../../../server/database/postgres/connection.ts'
@@ -8,7 +8,7 @@ import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
 import { createTask } from '../../support/tasks.ts'
 
-const rows = Number(process.env.BRIDGE_TEST_ROWS ?? 5000)
+const rows = Number(process.env.BRIDGE_ROWS ?? 5000)
 
 /** The tables that grow without a bound. */
 const large = ['messages', 'audit', 'tasks', 'idempotency'] as const
