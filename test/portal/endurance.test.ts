@@ -67,10 +67,12 @@ inChromium('an open page', () => {
     const { ada, ben, clock } = bridge
     const id = await ada.conversationWith(ben.id)
     for (let step = 0; step < stepsAnHour; step += 1) {
-      for (let count = 0; count < recordsAnHour / stepsAnHour / 2; count += 1) {
+      const say = async (count: number) => {
         const { id: sent } = await ada.send(id, ben.id, `Step ${step}, message ${count}.`)
         await ben.acknowledge(sent)
       }
+      const messages = Math.ceil(recordsAnHour / stepsAnHour / 2)
+      await Promise.all(Array.from({ length: messages }, (_, count) => say(count)))
       clock.advance(3600 / stepsAnHour)
       await page.clock.runFor((1000 * 3600) / stepsAnHour)
       // After an hour without a key the page pauses.
@@ -78,25 +80,30 @@ inChromium('an open page', () => {
     }
   }
 
-  test.skipIf(hours === 0)('holds no more after a day than after its second hour', async () => {
-    const { page } = visitor
-    const all: Awaited<ReturnType<typeof held>>[] = []
-    for (let done = 1; done <= hours; done += 1) {
-      await hour()
-      await walk()
-      all.push(await held())
-      const { heap, nodes, listeners } = all.at(-1) ?? { heap: 0, nodes: 0, listeners: 0 }
-      process.stdout.write(
-        `hour ${done}: heap ${(heap / 1024).toFixed()} KiB, ${nodes} nodes, ${listeners} listeners\n`,
-      )
-    }
-    const [first, last] = [all[1], all.at(-1)]
-    if (first === undefined || last === undefined) throw new Error('nothing was measured')
-    expect(last.heap / first.heap).toBeLessThan(1.1)
-    expect(last.nodes / first.nodes).toBeLessThan(1.1)
-    expect(last.listeners / first.listeners).toBeLessThan(1.1)
-    expect(await page.locator('.activity li').count()).toBeGreaterThan(50)
-    expect(await page.getByText('Unavailable').count()).toBe(0)
-    expect(visitor.faults).toEqual([])
-  })
+  test.skipIf(hours === 0)(
+    'holds no more after a day than after its second hour',
+    async () => {
+      const { page } = visitor
+      const all: Awaited<ReturnType<typeof held>>[] = []
+      for (let done = 1; done <= hours; done += 1) {
+        await hour()
+        await walk()
+        all.push(await held())
+        const { heap, nodes, listeners } = all.at(-1) ?? { heap: 0, nodes: 0, listeners: 0 }
+        process.stdout.write(
+          `hour ${done}: heap ${(heap / 1024).toFixed()} KiB, ${nodes} nodes, ${listeners} listeners\n`,
+        )
+      }
+      // The first hour loads the screens.
+      const [first, last] = [all[1], all.at(-1)]
+      if (first === undefined || last === undefined) throw new Error('nothing was measured')
+      expect(last.heap / first.heap).toBeLessThan(1.1)
+      expect(last.nodes / first.nodes).toBeLessThan(1.1)
+      expect(last.listeners / first.listeners).toBeLessThan(1.1)
+      expect(await page.locator('.activity li').count()).toBeGreaterThan(50)
+      expect(await page.getByText('Unavailable').count()).toBe(0)
+      expect(visitor.faults).toEqual([])
+    },
+    3_600_000,
+  )
 })
