@@ -35,8 +35,10 @@ inChromium('the first run by keyboard', () => {
     await server.close()
   })
 
-  const press = (key: string) => visitor.page.keyboard.press(key)
-  const type = (text: string) => visitor.page.keyboard.type(text)
+  /** Time of a key, as a person presses it. */
+  const delay = 80
+  const press = (key: string) => visitor.page.keyboard.press(key, { delay })
+  const type = (text: string) => visitor.page.keyboard.type(text, { delay })
   /** Waits until the screen has put the focus into its first field. */
   const inField = () => visitor.page.locator('input:focus').waitFor()
   const heading = (name: string) => visitor.page.getByRole('heading', { level: 1, name }).waitFor()
@@ -86,6 +88,7 @@ inChromium('the first run by keyboard', () => {
 
   test('ends with an answer, and selects the prompt if the clipboard is refused', async () => {
     const { page, picture, faults } = visitor
+    const begun = performance.now()
     await page.goto(server.setupLink)
     await heading('Set up your node')
     await inField()
@@ -118,6 +121,7 @@ inChromium('the first run by keyboard', () => {
     await ada.run('reply', hello.id, 'ben says: four.')
     await page.getByText('ben says: four.', { exact: true }).waitFor()
     await picture('talk')
+    expect(performance.now() - begun).toBeLessThan(120_000)
     await tabTo('That was it: open the project')
     await press('Enter')
     await heading('demo')
