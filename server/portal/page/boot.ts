@@ -37,12 +37,15 @@ export async function boot(): Promise<void> {
   })
   booted.value = { state: 'loading' }
   try {
+    const signedIn = current()
+    // At a wrong address its failure says nothing.
+    signedIn.catch(() => {})
     const health = await owner.health()
     if (health.portal_origin !== location.origin) {
       booted.value = { state: 'wrong_origin', health }
       return
     }
-    session.value = await current()
+    session.value = await signedIn
     keepSamePerson()
     booted.value = { state: 'ready' }
   } catch (error) {
