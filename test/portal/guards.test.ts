@@ -6,7 +6,7 @@ import { issueOwnerLink } from '../../server/host/init.ts'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
-import { codeOf } from '../support/owner.ts'
+import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
@@ -131,6 +131,25 @@ inChromium('the page', () => {
       expect(await page.evaluate('window.opened.closed')).toBe(true)
       await close()
     })
+  })
+
+  test('at another name of the same node has no sign-in, and cannot begin one', async () => {
+    const { page, close } = await chromium.visitor(bridge.url)
+    await signIn(page, bridge.url)
+    // A site whose name leads to the node's address, as DNS rebinding makes one.
+    await page.goto(`${bridge.url.replace('127.0.0.1', 'rebound.localhost')}${overview()}`)
+    await page.getByRole('heading', { name: 'This is another address of the node' }).waitFor()
+    const statuses = await page.evaluate<number[]>(`Promise.all([
+      fetch('/api/admin/projects/${bridge.project.id}'),
+      fetch('/api/admin/session', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: ${JSON.stringify(JSON.stringify({ name: ownerName, password: ownerPassword }))},
+      }),
+    ]).then((replies) => replies.map(({ status }) => status))`)
+    expect(statuses).toEqual([401, 403])
+    expect(await page.getByText(bridge.project.name, { exact: true }).count()).toBe(0)
+    await close()
   })
 
   test('that slept for a minute says Unavailable before the node answers again', async () => {
