@@ -36,17 +36,7 @@ export { makePrivateFolder, writeDurably } from './storage/durable-file.ts'
 export { findRecorded, Journal, type JournalOptions } from './storage/journal.ts'
 export type { EntryState, ListedEntry } from './storage/outbox.ts'
 export type { AtWork } from './transfers/tidy.ts'
-export { type Downloaded, downloadFile } from './transfers/wire/download.ts'
-export {
-  type EndpointRequest,
-  type FileEndpoint,
-  type HelperEndpoint,
-  helperEndpoint,
-} from './transfers/wire/endpoint.ts'
-export { type DescribeOptions, describeFile, manifestDigest } from './transfers/wire/manifest.ts'
-export type { TransferOptions } from './transfers/wire/part-runner.ts'
-export { type ProbeOptions, probeHelper } from './transfers/wire/probe.ts'
-export { uploadFile } from './transfers/wire/upload.ts'
+export type { ProbeOptions } from './transfers/wire/probe.ts'
 export { isLoopback, parseBaseUrl } from './transport/address.ts'
 export { trusting } from './transport/authorities.ts'
 export { isRefused, localErrors } from './transport/failures.ts'
@@ -55,3 +45,7 @@ export { freshKey } from './transport/http.ts'
 export { isTemporary } from './transport/temporary.ts'
 export { version } from './version.ts'
 export { isAnswerTo } from './waiting/questions.ts'
+
+/** Functions for the content of files. Only the commands that need them load the modules. */
+export const loadManifests = () => import('./transfers/wire/manifest.ts')
+export const loadProbe = () => import('./transfers/wire/probe.ts')

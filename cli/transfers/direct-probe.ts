@@ -26,7 +26,8 @@ export async function requireWayHere(
   manifest: Manifest,
   { wasGood = false, ...times }: Probe = {},
 ): Promise<void> {
-  const { HelperError, isTemporary, LocalError, probeHelper } = await import('../../sdk/program.ts')
+  const { HelperError, isTemporary, loadProbe, LocalError } = await import('../../sdk/program.ts')
+  const { probeHelper } = await loadProbe()
   const helperEnd = new AbortController()
   const end = () => helperEnd.abort()
   void ended.then(end, end)

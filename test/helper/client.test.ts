@@ -8,15 +8,11 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  describeFile,
-  downloadFile,
-  HelperError,
-  helperEndpoint,
-  type Manifest,
-  type TransferProgress,
-  uploadFile,
-} from '../../sdk/program.ts'
+import { HelperError, type Manifest, type TransferProgress } from '../../sdk/program.ts'
+import { downloadFile } from '../../sdk/transfers/wire/download.ts'
+import { helperEndpoint } from '../../sdk/transfers/wire/endpoint.ts'
+import { describeFile } from '../../sdk/transfers/wire/manifest.ts'
+import { uploadFile } from '../../sdk/transfers/wire/upload.ts'
 import { request } from './calls.ts'
 import { manifestOf, Place, sha256 } from './files.ts'
 import { startWith, type TestHelper } from './test-helper.ts'

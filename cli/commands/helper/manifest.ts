@@ -44,7 +44,8 @@ export function manifestCommand(context: CliContext, run = manifest): Command {
 }
 
 export async function manifest(context: CliContext, file: string, options: ManifestOptions): Promise<void> {
-  const { describeFile, manifestDigest, manifestText, writeDurably } = await import('../../../sdk/program.ts')
+  const { loadManifests, manifestText, writeDurably } = await import('../../../sdk/program.ts')
+  const { describeFile, manifestDigest } = await loadManifests()
   const path = options.out ?? `${file}.manifest.json`
   await requireReplaceable(path)
   const described = await describeFile(file, {
