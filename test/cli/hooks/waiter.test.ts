@@ -179,6 +179,14 @@ test.each([
     'agent_disabled',
     (agent: Enrolled) => bridge.owner.setAgent(bridge.project.id, agent.id, 'disabled'),
   ],
+  [
+    'revoking the credential',
+    'credential_revoked',
+    ({ name }: Enrolled) => {
+      const { identity } = JSON.parse(readFileSync(desk.path(name, 'profile.json'), 'utf8'))
+      return bridge.owner.revoke(bridge.project.id, identity.credential_id)
+    },
+  ],
 ])('%s ends the waiter of an idle session', async (_what, outcome, act) => {
   const { agent, frame } = await session()
   const waiting = frame.run('claude', 'wait')
