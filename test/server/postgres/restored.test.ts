@@ -4,8 +4,7 @@
  * Runs with `BRIDGE_TEST_STORE=postgres`.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
@@ -153,12 +152,13 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
     const server = await startServer(config())
     await server.stop()
   })
+})
 
-  test('on SQLite the command names the one that is right there', async () => {
-    const data = mkdtempSync(join(tmpdir(), 'bridge-'))
-    await desk.run(['server', 'init', '--data', data])
-    const ended = await desk.run(['server', 'restored', '--data', data])
-    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('bridge server restore FILE') })
-    rmSync(data, { recursive: true })
-  })
+test.skipIf(isOnPostgres)('on SQLite the command names the one that is right there', async () => {
+  const desk = await Desk.make()
+  const data = join(desk.folder, 'data')
+  await desk.run(['server', 'init', '--data', data])
+  const ended = await desk.run(['server', 'restored', '--data', data])
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('bridge server restore FILE') })
+  await desk.remove()
 })
