@@ -14,7 +14,15 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copiedTables } from '../../../server/database/row-copy.ts'
 import { isOnPostgres } from '../../support/postgres.ts'
-import { expectServed, makeDatabase, makeScene, remove, type Scene, startOn, temporary } from './scene.ts'
+import {
+  expectServed,
+  makeDatabase,
+  makeScene,
+  removeFolders,
+  type Scene,
+  startOn,
+  temporary,
+} from './scene.ts'
 
 const tables = copiedTables.map(({ name }) => name)
 const forth = [...['target', ...tables], ...['arrival', 'departure', 'settings', 'settling', 'end']]
@@ -72,7 +80,7 @@ describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
   beforeAll(async () => {
     scene = await makeScene()
   })
-  afterAll(() => remove(scene.data))
+  afterAll(removeFolders)
 
   const copyOf = (folder: string): string => {
     const data = join(temporary(), 'data')
@@ -95,7 +103,6 @@ describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
     const server = await startOn(data, { database: url, port: scene.port })
     await expectServed(scene).finally(() => server.stop())
     await drop()
-    remove(data)
   })
 
   test('at the settling: the start of the node ends the move', async () => {
@@ -106,7 +113,6 @@ describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
     expect(await starts(data, url)).toBe(true)
     expect(await starts(temporary(), url)).toBe(true)
     await drop()
-    remove(data)
   })
 
   test.each(drawn(back, ['departure', 'name']))('to a folder, at %s', async (step) => {
@@ -127,6 +133,5 @@ describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
     const server = await startOn(to, { port: scene.port })
     await expectServed(scene).finally(() => server.stop())
     await drop()
-    for (const folder of [data, to]) remove(folder)
   })
 })

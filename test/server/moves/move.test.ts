@@ -19,7 +19,7 @@ import {
   expectServed,
   makeDatabase,
   makeScene,
-  remove,
+  removeFolders,
   type Scene,
   startOn,
   type TestDatabase,
@@ -69,19 +69,22 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
     await server?.stop()
     await database.drop()
     await desk.remove()
-    remove(scene.data)
+    removeFolders()
   })
 
   const bridge = (...args: string[]) => desk.run(['server', ...args, '--data', scene.data])
 
-  test('refuses a URL with a password, a missing database and a wrong password', async () => {
+  test('refuses a URL with a password, no database, and one that does not exist', async () => {
     const secret = new URL(database.url)
     secret.password = 'very-secret'
     const refused = await bridge('move', '--database', secret.href)
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(refused.stderr).toContain('~/.pgpass')
     expect(refused.stderr).not.toContain('very-secret')
-    expect(await bridge('move')).toMatchObject({ code: 2, stderr: expect.stringContaining('which database') })
+    expect(await desk.run(['server', 'move', '--data', scene.data], sqliteSettings)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('which database'),
+    })
     const missing = new URL(database.url)
     missing.pathname = '/no-such-database'
     const unreachable = await bridge('move', '--database', missing.href)
@@ -111,7 +114,6 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
     const held = await bridge('move', '--database', installed.url)
     expect(held).toMatchObject({ code: 7, stderr: expect.stringContaining('holds an installation already') })
     await installed.drop()
-    remove(folder)
   })
 
   test('refuses while a server runs, and names its process', async () => {
@@ -189,16 +191,15 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
   test('the way back fills an empty folder only', async () => {
     const folder = temporary()
     writeFileSync(join(folder, 'letter.txt'), 'somebody wrote this')
-    const refused = await bridge('move', '--to', folder)
+    const refused = await bridge('move', '--to', folder, '--database', database.url)
     expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('such as letter.txt') })
     expect(readdirSync(folder)).toEqual(['letter.txt'])
-    remove(folder)
   })
 
   test('the way back is refused while a server runs, here or elsewhere', async () => {
     const running = await startOn(scene.data)
     const folder = temporary()
-    expect(await bridge('move', '--to', folder)).toMatchObject({
+    expect(await bridge('move', '--to', folder, '--database', database.url)).toMatchObject({
       code: 7,
       stderr: expect.stringContaining(`process ${process.pid}) uses ${scene.data}`),
     })
@@ -208,37 +209,34 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
       stderr: expect.stringContaining('serves this database'),
     })
     await running.stop()
-    remove(folder)
   })
 
   test('a full disk of the folder leaves nothing behind and the source unchanged', async () => {
     const folder = smallDisk()
     if (folder === undefined) return
-    const full = await bridge('move', '--to', folder.path)
+    const full = await bridge('move', '--to', folder.path, '--database', database.url).finally(folder.read)
     expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('free some space') })
-    expect(readdirSync(folder.path)).toEqual(['lock.db'])
-    folder.remove()
+    expect(folder.names).toEqual(['lock.db'])
     expect(await database.query('SELECT 1 FROM moved')).toEqual([])
   })
 
   test('the way back takes everything along, and the database starts no node', async () => {
     const folder = join(temporary(), 'back')
-    const back = await bridge('move', '--to', folder, '--json')
+    const back = await bridge('move', '--to', folder, '--database', database.url, '--json')
     expect(back).toMatchObject({ code: 0 })
     const { tables, packages } = JSON.parse(back.stdout) as Report
     expect(tables.map(({ table }) => table)).toEqual(copiedTables.map(({ name }) => name))
     expect(packages).toEqual({ files: 1, bytes: scene.file.length })
     for (const words of [['start'], ['maintain'], ['doctor'], ['owner-link']]) {
-      const { code, stdout, stderr } = await bridge(...words)
+      const { code, stdout, stderr } = await bridge(...words, '--database', database.url)
       expect({ words, code }).toEqual({ words, code: 7 })
       expect(stdout + stderr).toContain(`was moved to ${folder}`)
     }
-    expect(await bridge('move', '--to', `${folder}-2`)).toMatchObject({ code: 7 })
+    expect(await bridge('move', '--to', `${folder}-2`, '--database', database.url)).toMatchObject({ code: 7 })
     server = await startOn(folder, { port: scene.port })
     await expectServed({ ...scene, bodies: [...scene.bodies, 'after the move'] })
     await server.stop()
     dropConnections(server.url)
-    remove(folder)
   }, 60_000)
 
   test('an older schema is brought up to date first', async () => {
@@ -250,12 +248,19 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
     const moved = await desk.run(['server', 'move', '--data', older.data, '--database', target.url])
     expect(moved).toMatchObject({ code: 0, stderr: expect.stringContaining('next: bridge server start') })
     await target.drop()
-    remove(older.data)
   })
 })
 
+interface SmallDisk {
+  readonly path: string
+  /** Names of the files when `read` was called. */
+  readonly names: string[]
+  /** Reads the names and removes the disk. */
+  read(): void
+}
+
 /** A disk with less space than the packages take. Undefined if this user may not mount one. */
-function smallDisk(): { readonly path: string; remove(): void } | undefined {
+function smallDisk(): SmallDisk | undefined {
   const path = join(temporary(), 'disk')
   mkdirSync(path)
   try {
@@ -263,11 +268,10 @@ function smallDisk(): { readonly path: string; remove(): void } | undefined {
   } catch {
     return undefined
   }
-  return {
-    path,
-    remove() {
-      execFileSync('umount', [path])
-      remove(path)
-    },
+  const names: string[] = []
+  const read = () => {
+    names.push(...readdirSync(path))
+    execFileSync('umount', [path])
   }
+  return { path, names, read }
 }

@@ -20,7 +20,18 @@ const rates = {
   ...{ public_per_second: '100000', public_burst: '100000', failed_auth_per_minute: '100000' },
 }
 
-export const temporary = (): string => mkdtempSync(join(tmpdir(), 'bridge-move-'))
+const made: string[] = []
+
+export function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-move-'))
+  made.push(folder)
+  return folder
+}
+
+/** Removes all temporary folders. */
+export function removeFolders(): void {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true })
+}
 
 /** Starts a server in this process, with the settings that its data folder has. */
 export function startOn(
@@ -127,8 +138,6 @@ async function onServer<R extends pg.QueryResultRow>(url: string, text: string):
     await client.end()
   }
 }
-
-export const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
 const unacknowledged = async (by: TestAgent) => {
   const target = '/api/v1/inbox/messages'
