@@ -223,6 +223,8 @@ export interface Config extends Exposure {
   readonly data: string
   /** PostgreSQL database. Undefined for SQLite in the data folder. */
   readonly databaseUrl: string | undefined
+  /** File from which `databaseUrl` was read. It is read again for each new connection. */
+  readonly databaseUrlFile: string | undefined
   readonly port: number
   readonly stage: string
   readonly logLevel: string
@@ -285,6 +287,7 @@ export function readConfig(
       trustedProxies: trustedProxiesOf(value('trusted_proxy')),
     }),
     databaseUrl: databaseUrlOf(value('database'), value('database_url_file'), open),
+    databaseUrlFile: value('database_url_file') || undefined,
     tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
     stage: value('stage'),

@@ -18,6 +18,18 @@ export function databaseUrlOf(url: string, file: string, open: string | undefine
   return checked(text, file === '' ? 'database' : 'database_url_file')
 }
 
+/**
+ * Returns a function that reads the file again, for passwords that are changed while the server runs. While
+ * the file is missing or unusable, the URL is that of the start.
+ */
+export const latestUrlOf = (file: string, url: string) => (): string => {
+  try {
+    return databaseUrlOf('', file, undefined) ?? url
+  } catch {
+    return url
+  }
+}
+
 /** Hosts to which a connection leaves no machine. */
 const isLocal = (host: string): boolean =>
   host === '' || host === 'localhost' || host === '[::1]' || host.startsWith('127.') || host.startsWith('%2F')

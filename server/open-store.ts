@@ -6,6 +6,7 @@ import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.t
 import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { openNodeDatabase } from './database/sqlite/database.ts'
 import { movedOf } from './database/sqlite/moving.ts'
+import { latestUrlOf } from './database-url.ts'
 import { databasePath, requireNoMove, witnessPath } from './storage/data-folder.ts'
 
 export interface StoreOptions extends NodeDatabaseParts {
@@ -21,7 +22,7 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly finishesRestore?: boolean
 }
 
-type StoreSettings = Pick<Config, 'data' | 'databaseUrl'>
+type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> & Partial<Pick<Config, 'databaseUrlFile'>>
 
 /**
  * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
@@ -38,7 +39,7 @@ function departureFrom(data: string): string | undefined {
 
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
 export async function openStore(
-  { data, databaseUrl: url }: StoreSettings,
+  { data, databaseUrl: url, databaseUrlFile: file }: StoreSettings,
   options: StoreOptions,
 ): Promise<NodeDatabase> {
   requireNoMove(data)
@@ -50,6 +51,7 @@ export async function openStore(
     ...options,
     ...{ url, departure },
     witnessFile: witnessPath(data),
+    ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
     ...(serves && { nodeId: random(16).toString('hex') }),
   })

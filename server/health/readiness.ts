@@ -29,13 +29,28 @@ export async function readiness(context: Context, log = context.log): Promise<Re
   return { ready: Object.values(checks).every((check) => check), checks }
 }
 
+/** Time limit of the check on PostgreSQL. SQLite is in this process. */
+const answerWithinMs = 2000
+
 /** Returns undefined if the database does not answer. */
 async function recordedMigrations(context: Context, log: FastifyBaseLogger): Promise<number[] | undefined> {
+  const reading = context.read((db) => db.selectFrom('schema_migrations').select('number').execute())
   try {
-    const rows = await context.read((db) => db.selectFrom('schema_migrations').select('number').execute())
+    const rows = await (context.config.databaseUrl === undefined ? reading : within(answerWithinMs, reading))
     return rows.map((row) => row.number)
   } catch (error) {
     log.error({ err: error }, 'failed to read the database')
     return undefined
+  }
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`the database has not answered for ${ms / 1000} s`)), ms)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+    promise.catch(() => {})
   }
 }

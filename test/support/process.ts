@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readConfig, type SettingName } from '../../server/config.ts'
-import { issueSetupLink } from '../../server/host/init.ts'
+import { initServer, issueSetupLink } from '../../server/host/init.ts'
 import type { Control } from './broken-store.ts'
 import { makeInstallation } from './installation.ts'
 import { dropDatabase, storeSettings } from './postgres.ts'
@@ -112,8 +112,18 @@ class Supervised implements ServerProcess {
 
   async init(): Promise<void> {
     const config = readConfig(this.#settings(), {})
+    if (this.#namesDatabase()) {
+      this.setupLink = (await initServer(config)).setupLink
+      return
+    }
     await makeInstallation(config)
     this.setupLink = await issueSetupLink(config)
+  }
+
+  /** Whether the test names an empty PostgreSQL database of its own. */
+  #namesDatabase(): boolean {
+    const { settings = {} } = this.#options
+    return settings.database !== undefined || settings.database_url_file !== undefined
   }
 
   async start(options: ProcessOptions = {}): Promise<void> {

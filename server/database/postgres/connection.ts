@@ -27,14 +27,29 @@ export interface ConnectionSettings {
   readonly url: string
   /** Set if a pooler forgets named statements between transactions, so that none gets a name. See `pooler.ts`. */
   forgetsNames?: boolean
-  /** If no answer comes for so long, the connection is broken. 20 s by default. */
-  readonly answerWithinMs?: number
+  /** Returns the URL for a new connection, by default `url`. The password may have changed since the start. */
+  readonly latestUrl?: (() => string) | undefined
+  readonly limits?: ConnectionLimits
 }
 
-const connectWithinMs = 5000
-/** A cut network holds a group only so long. */
-const usualAnswerMs = 20_000
-const lookEveryMs = 5000
+export interface ConnectionLimits {
+  readonly connectWithinMs: number
+  /**
+   * If no answer comes for so long, the connection is broken. So a suspended database or a cut network holds
+   * a group only so long. It is longer than the time limit of a statement.
+   */
+  readonly answerWithinMs: number
+}
+
+const usualLimits: ConnectionLimits = { connectWithinMs: 5000, answerWithinMs: 15_000 }
+
+/** For VACUUM and migrations, whose statements take as long as the tables are large. */
+export const unlimitedAnswers: ConnectionLimits = {
+  ...usualLimits,
+  answerWithinMs: Number.POSITIVE_INFINITY,
+}
+
+const looks = 5
 
 /** SQLite has no truth values, so the rest of the server reads 1 and 0. */
 const parsers = new Map<number, (text: string) => unknown>([
@@ -61,35 +76,41 @@ export class PostgresConnection {
   #waiting = 0
   /** Looks in which nothing was answered although a statement waits. */
   #silentLooks = 0
-  readonly #watch: NodeJS.Timeout
+  readonly #watch: NodeJS.Timeout | undefined
   readonly #answerWithinMs: number
 
   private constructor(client: pg.Client, settings: ConnectionSettings) {
+    const { answerWithinMs } = settings.limits ?? usualLimits
     this.#client = client
     this.#settings = settings
-    this.#answerWithinMs = settings.answerWithinMs ?? usualAnswerMs
+    this.#answerWithinMs = answerWithinMs
     const broken = (error?: unknown) => {
       this.#failure ??= error ?? new Error('the connection to the database ended')
     }
     client.on('error', broken)
     client.on('end', () => broken())
-    this.#watch = setInterval(() => this.#look(), lookEveryMs).unref()
+    if (Number.isFinite(answerWithinMs))
+      this.#watch = setInterval(() => this.#look(), answerWithinMs / looks).unref()
   }
 
+  /** @throws DatabaseUnreachableError */
   static async open(settings: ConnectionSettings): Promise<PostgresConnection> {
+    const { url, latestUrl = () => url, limits = usualLimits } = settings
     const client = new pg.Client({
-      connectionString: settings.url,
+      connectionString: latestUrl(),
       pipeline: true,
       keepAlive: true,
       application_name: 'agent-bridge',
-      connectionTimeoutMillis: connectWithinMs,
+      connectionTimeoutMillis: limits.connectWithinMs,
       types,
     })
     const connection = new PostgresConnection(client, settings)
+    const isStandby = readStandby(client)
     try {
       await client.connect()
+      if (isStandby()) throw new Error('it is a standby, which cannot be written')
     } catch (error) {
-      clearInterval(connection.#watch)
+      connection.#break(error)
       throw new DatabaseUnreachableError(client, error)
     }
     return connection
@@ -126,7 +147,7 @@ export class PostgresConnection {
 
   #look(): void {
     this.#silentLooks = this.#waiting === 0 ? 0 : this.#silentLooks + 1
-    if (this.#silentLooks * lookEveryMs < this.#answerWithinMs) return
+    if (this.#silentLooks < looks) return
     this.#break(new Error(`the database has not answered for ${this.#answerWithinMs / 1000} s`))
   }
 
@@ -180,3 +201,23 @@ export const postgresCode = (error: unknown): string | undefined =>
 /** Returns whether the server refused one statement and the connection is still usable. */
 export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity !== 'FATAL' && error.severity !== 'PANIC'
+
+/**
+ * Classes and codes that say nothing about the statement: a standby, a rollback for a deadlock, no space or
+ * memory, a lock or a time limit, an error of the disk. The same statement may succeed later.
+ */
+const troubles = /^(25006|40|53|55P03|57|58)/
+
+/** Returns whether the database has a trouble of its own, or is not reached. */
+export const isTrouble = (error: unknown): boolean =>
+  !isStatementError(error) || troubles.test(postgresCode(error) ?? '')
+
+/** The server tells at the start of a connection whether it is a standby. */
+function readStandby(client: pg.Client): () => boolean {
+  let isStandby = false
+  const note = ({ parameterName, parameterValue }: { parameterName: string; parameterValue: string }) => {
+    if (parameterName === 'in_hot_standby') isStandby = parameterValue === 'on'
+  }
+  client.connection.on('parameterStatus', note)
+  return () => isStandby
+}

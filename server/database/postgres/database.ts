@@ -12,7 +12,7 @@ import { requireHere, shownUrl } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
 import type { DatabaseClock } from './clock.ts'
-import { type ConnectionSettings, PostgresConnection } from './connection.ts'
+import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
@@ -27,6 +27,8 @@ import { createWriter } from './write-queue.ts'
 
 export interface PostgresOptions extends NodeDatabaseParts {
   readonly url: string
+  /** See {@link ConnectionSettings}. */
+  readonly latestUrl?: (() => string) | undefined
   /** Learns the time of the database. `clock` may be its own. */
   readonly databaseClock: DatabaseClock
   /** Id of this node, for the server. A command on the host has none. */
@@ -53,7 +55,7 @@ const readConnections = 4
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
-  const settings: ConnectionSettings = { url }
+  const settings: ConnectionSettings = { url, latestUrl: options.latestUrl }
   const link = new Link(settings)
   let beats: Beats | undefined
   try {
@@ -61,7 +63,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     await requireFit(connection)
     await learnPooling(connection, settings)
     await learnTime(connection, databaseClock, monotonicMs)
-    await migrate(connection, migrations, clock)
+    await migrateWith(settings, clock)
     if (options.departure !== undefined) await settleArrival(connection, options.departure)
     requireHere(await readMoved(connection), shownUrl(url))
     const serverId = await readServerId(connection)
@@ -89,7 +91,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       ...{ link, ids, steady, witness, nodeId, clock, monotonicMs, isStorageFull },
       ...{ onFatal, onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
-      vacuum: () => vacuum(url),
+      vacuum: () => vacuum(settings),
     })
     const reader = createReader({ settings, connections: readConnections, check })
     return {
@@ -120,13 +122,23 @@ export async function createPostgresInstallation(
   const connection = await PostgresConnection.open({ url })
   try {
     await requireFit(connection)
-    await migrate(connection, migrations, clock)
+    await migrateWith({ url }, clock)
     requireHere(await readMoved(connection), shownUrl(url))
     const { count } = await connection.query({
       text: 'INSERT INTO server (one, server_id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING',
       values: [serverId, clock().toISOString()],
     })
     return count === 1
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Migrates on a connection of its own, because a step may take minutes. */
+async function migrateWith(settings: ConnectionSettings, clock: () => Date): Promise<void> {
+  const connection = await PostgresConnection.open({ ...settings, limits: unlimitedAnswers })
+  try {
+    await migrate(connection, migrations, clock)
   } finally {
     await connection.close()
   }
@@ -162,8 +174,8 @@ async function learnTime(
 }
 
 /** Removes the space of deleted rows. Copies in the WAL and in backups are the operator's. */
-async function vacuum(url: string): Promise<boolean> {
-  const connection = await PostgresConnection.open({ url })
+async function vacuum(settings: ConnectionSettings): Promise<boolean> {
+  const connection = await PostgresConnection.open({ ...settings, limits: unlimitedAnswers })
   try {
     await connection.query({ text: 'VACUUM' })
     return true

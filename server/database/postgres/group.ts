@@ -17,7 +17,13 @@ import type { Outcome, Request } from '../request.ts'
 import type { WrittenSteadyClock } from '../steady-clock.ts'
 import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
 import { UnitOverrunError } from '../unit-overrun.ts'
-import { isStatementError, type PostgresConnection, postgresCode, type Statement } from './connection.ts'
+import {
+  isStatementError,
+  isTrouble,
+  type PostgresConnection,
+  postgresCode,
+  type Statement,
+} from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
 import { spendNonces } from './nonces.ts'
 import { PostgresView } from './unit-view.ts'
@@ -68,6 +74,7 @@ export interface GroupRun {
 }
 
 const attempts = 4
+const tryAgainWithinMs = 4000
 const askWithinMs = 5000
 
 /** A unit failed in a way that needs its own savepoint. */
@@ -116,6 +123,8 @@ export class Groups {
 
   /** @throws GroupFailedError if nothing was stored or the outcome is unknown; TakenOverError */
   async run(requests: readonly LanedRequest[]): Promise<GroupRun> {
+    const { monotonicMs } = this.#options
+    const beganMs = monotonicMs()
     let careful = false
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -124,8 +133,12 @@ export class Groups {
         if (error instanceof TakenOverError) throw error
         if (error instanceof GroupFailedError) throw error
         if (error instanceof DatabaseForgotError) throw new GroupFailedError(error)
+        const cause = error instanceof NeedsSavepointsError ? error.cause : error
         const isLast = attempt === attempts && !(error instanceof NeedsSavepointsError)
-        if (isLast || postgresCode(error) === '53100') throw new GroupFailedError(error)
+        // If the database stands still, or a lock is not free, the requests have waited long enough.
+        const isDatabases = isTrouble(cause) && (cause === error || isStatementError(cause))
+        const isLate = isDatabases && monotonicMs() - beganMs >= tryAgainWithinMs
+        if (isLast || isLate || postgresCode(cause) === '53100') throw new GroupFailedError(cause)
         careful = true
       }
     }
@@ -242,7 +255,7 @@ export class Groups {
     const view = new PostgresView(connection)
     const found = await settled(view, new Unit(view, this.#options), request)
     this.#noteChanges(view)
-    if (view.lost !== undefined && isTransient(view.lost)) throw view.lost
+    if (view.lost !== undefined && isTrouble(view.lost)) throw view.lost
     const outcome: Outcome = view.lost === undefined ? found : { ok: false, error: view.lost }
     if (!outcome.ok) await connection.query({ text: 'ROLLBACK TO unit' })
     await connection.query({ text: 'RELEASE unit' })
@@ -270,7 +283,7 @@ export class Groups {
     const answer = await committing.catch((error: unknown) => error as Error)
     if (answer instanceof Error) {
       if (isStatementError(answer)) throw answer
-      const fate = await fateOf(link, xid, server, askWithinMs)
+      const fate = await fateOf(link, { xid, server, withinMs: askWithinMs, monotonicMs })
       if (fate === 'aborted') throw answer
       if (fate === 'unknown') throw new GroupFailedError(answer)
     } else if (answer.command !== 'COMMIT') {
@@ -296,10 +309,6 @@ const advanceLanes: Statement = {
 const lanesOf = (requests: readonly LanedRequest[]): Lane[] => [
   ...new Set(requests.flatMap(({ lanes }) => lanes)),
 ]
-
-/** The same group may succeed if it runs again: a lost connection, a deadlock, or a lock that was not free. */
-const isTransient = (error: unknown): boolean =>
-  !isStatementError(error) || ['40001', '40P01', '55P03', '57014'].includes(postgresCode(error) ?? '')
 
 /** Runs the unit until it settles or overruns, then closes its view of the connection. */
 async function settled(view: PostgresView, tx: Unit, { unit }: Request): Promise<Outcome> {

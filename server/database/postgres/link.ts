@@ -1,15 +1,16 @@
 /**
  * The writer's connection. It is opened when a group needs it, and again after it broke.
  *
- * A connection knows its server: the cluster and its timeline. Only the same server on the same timeline can
- * tell whether a transaction was committed.
+ * A connection knows its server: the cluster, its timeline and its start. Only the same server on the same
+ * timeline since the same start can tell whether a transaction was committed. A server that crashed may give
+ * the numbers of lost transactions to others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ConnectionSettings, PostgresConnection, postgresCode } from './connection.ts'
+import { type ConnectionSettings, isStatementError, PostgresConnection } from './connection.ts'
 
 export interface Linked {
   readonly connection: PostgresConnection
-  /** Names the cluster and its timeline. */
+  /** Names the cluster, its timeline and its start. */
   readonly server: string
 }
 
@@ -49,10 +50,15 @@ export class Link {
   }
 }
 
+/**
+ * If a process of the server crashes, all of them start again, and `pg_postmaster_start_time` stays. The
+ * server then resets its statistics, so their time tells that start.
+ */
 async function serverOf(connection: PostgresConnection): Promise<string> {
   const { rows } = await connection.query<{ server: string }>({
-    text: `SELECT (SELECT system_identifier FROM pg_control_system())::text || ' ' ||
-      CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS server`,
+    text: `SELECT concat_ws(' ', (SELECT system_identifier FROM pg_control_system()),
+      CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END,
+      pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_wal)) AS server`,
   })
   return rows[0]?.server ?? ''
 }
@@ -61,9 +67,19 @@ export type Fate = 'committed' | 'aborted' | 'unknown'
 
 const askEveryMs = 50
 
+interface Lost {
+  readonly xid: string
+  /** Server of the transaction. */
+  readonly server: string
+  /** The last question begins within this time. */
+  readonly withinMs: number
+  readonly monotonicMs: () => number
+}
+
 /** Asks what became of a transaction whose COMMIT was not answered. */
-export async function fateOf(link: Link, xid: string, server: string, withinMs: number): Promise<Fate> {
-  for (let waitedMs = 0; waitedMs < withinMs; waitedMs += askEveryMs) {
+export async function fateOf(link: Link, { xid, server, withinMs, monotonicMs }: Lost): Promise<Fate> {
+  const endsMs = monotonicMs() + withinMs
+  while (monotonicMs() < endsMs) {
     try {
       const linked = await link.get()
       if (linked.server !== server) return 'unknown'
@@ -76,7 +92,7 @@ export async function fateOf(link: Link, xid: string, server: string, withinMs: 
       if (status !== 'in progress') return 'unknown'
     } catch (error) {
       // The database does not answer, or refuses the question. The latter does not change with time.
-      if (postgresCode(error) === '42883') return 'unknown'
+      if (isStatementError(error)) return 'unknown'
     }
     await sleep(askEveryMs)
   }

@@ -6,7 +6,7 @@ import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { migrations } from '../migrations/index.ts'
 import { type Moved, requireHere, shownUrl } from '../moved.ts'
 import { type Columns, copiedTables, type Rows } from '../row-copy.ts'
-import { PostgresConnection } from './connection.ts'
+import { PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
 import { postgresRows, readMoved, writeMoved } from './moving.ts'
@@ -45,7 +45,8 @@ export async function openMoveSource({
   clock,
   witnessFile,
 }: SourceOptions): Promise<MoveSource> {
-  const connection = await PostgresConnection.open({ url, answerWithinMs })
+  const limits = { ...unlimitedAnswers, answerWithinMs }
+  const connection = await PostgresConnection.open({ url, limits })
   let beats: Beats | undefined
   const close = async () => {
     await connection.close()

@@ -7,7 +7,7 @@ import { requireKnown } from '../migration-history.ts'
 import { migrations } from '../migrations/index.ts'
 import { leftFor, type Moved, shownUrl, TargetNotEmptyError } from '../moved.ts'
 import { type Columns, copiedTables, type RowsTarget } from '../row-copy.ts'
-import { PostgresConnection } from './connection.ts'
+import { PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { migrate, recordedMigrations } from './migrate.ts'
 import { postgresTarget, readMoved, settleArrival, writeMoved } from './moving.ts'
 import { learnPooling } from './pooler.ts'
@@ -36,7 +36,7 @@ export interface TargetOptions {
  * of connecting
  */
 export async function openMoveTarget({ url, serverId, columns, clock }: TargetOptions): Promise<MoveTarget> {
-  const settings = { url, answerWithinMs }
+  const settings = { url, limits: { ...unlimitedAnswers, answerWithinMs } }
   const connection = await PostgresConnection.open(settings)
   try {
     await requireFit(connection)

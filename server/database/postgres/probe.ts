@@ -55,6 +55,7 @@ async function wrongSettings(connection: PostgresConnection): Promise<string[]> 
 const abilities: readonly (readonly [name: string, text: string])[] = [
   ['pg_current_xact_id and pg_xact_status', 'SELECT pg_xact_status(pg_current_xact_id())'],
   ['the identifier of the cluster', 'SELECT system_identifier FROM pg_control_system()'],
+  ['the start of the server', 'SELECT pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_wal)'],
   ['the timeline', 'SELECT pg_walfile_name(pg_current_wal_lsn())'],
   ['COLLATE "C"', `SELECT 'a' COLLATE "C" < 'B'`],
   ['time limits of a transaction', "SELECT set_config('idle_in_transaction_session_timeout', '5s', true)"],

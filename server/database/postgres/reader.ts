@@ -13,7 +13,7 @@ import { unitDb } from '../dialect.ts'
 import type { Reader } from '../reader.ts'
 import type { Db } from '../tables.ts'
 import { UnitEndedError } from '../tx.ts'
-import { type ConnectionSettings, isStatementError, PostgresConnection } from './connection.ts'
+import { type ConnectionSettings, isTrouble, PostgresConnection } from './connection.ts'
 import { PostgresView } from './unit-view.ts'
 
 export interface ReaderOptions {
@@ -152,7 +152,7 @@ class ReadQueue {
       }
       if (view.lost === undefined) return
       if (!isAlone) failed.push(each)
-      else each.reject(isStatementError(view.lost) ? view.lost : unavailable(view.lost))
+      else each.reject(isTrouble(view.lost) ? unavailable(view.lost) : view.lost)
     }
     await Promise.all([begun, ...batch.map(perform)])
     if (!connection.isBroken) await connection.query({ text: 'COMMIT' })

@@ -1,0 +1,124 @@
+/**
+ * A COMMIT whose answer is lost, and a database that does not answer: the node never believes a transaction
+ * number that a crashed server has given to another transaction, and each wait has a limit.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isTrouble, PostgresConnection } from '../../../server/database/postgres/connection.ts'
+import { fateOf, Link } from '../../../server/database/postgres/link.ts'
+import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
+
+const limits = { connectWithinMs: 300, answerWithinMs: 500 }
+const monotonicMs = () => performance.now()
+
+describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
+  let cluster: Cluster
+
+  beforeAll(async () => {
+    // The WAL writer must not store the beginning of a transaction.
+    cluster = await Cluster.start(['wal_writer_delay = 10s', 'bgwriter_delay = 10s'])
+  })
+  afterAll(() => cluster?.close())
+
+  /** Begins a transaction that writes a row. Returns its number. */
+  async function begin(connection: PostgresConnection): Promise<string> {
+    await connection.query({ text: 'BEGIN' })
+    const { rows } = await connection.query<{ xid: string }>({
+      text: 'SELECT pg_current_xact_id()::text AS xid',
+    })
+    await connection.query({ text: 'INSERT INTO kept DEFAULT VALUES' })
+    return rows[0]?.xid ?? ''
+  }
+
+  test('does not believe a number that was given to another transaction after a crash', async () => {
+    await cluster.query('CREATE TABLE kept (id serial)')
+    const link = new Link({ url: cluster.url, limits })
+    const { connection, server } = await link.get()
+    const xid = await begin(connection)
+    await cluster.kill()
+    cluster.start()
+    for (let last = 0n; last < BigInt(xid); ) {
+      const [row] = await cluster.query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid')
+      last = BigInt(row?.xid ?? 0)
+    }
+    const [found] = await cluster.query<{ status: string }>('SELECT pg_xact_status($1::xid8) AS status', [
+      xid,
+    ])
+    const fate = await fateOf(link, { xid, server, withinMs: 5000, monotonicMs })
+    await link.close()
+    expect({ status: found?.status, fate }).toEqual({ status: 'committed', fate: 'unknown' })
+  })
+
+  test('knows that the server began again after one of its processes crashed', async () => {
+    const before = new Link({ url: cluster.url, limits })
+    const { connection, server } = await before.get()
+    const { rows } = await connection.query<{ pid: number }>({ text: 'SELECT pg_backend_pid() AS pid' })
+    process.kill(rows[0]?.pid ?? 0, 'SIGKILL')
+    await expect.poll(() => connection.isBroken).toBe(true)
+    await before.close()
+    const after = new Link({ url: cluster.url, limits })
+    const { server: later } = await untilAnswered(() => after.get())
+    await after.close()
+    expect(later.split(' ').slice(0, 2)).toEqual(server.split(' ').slice(0, 2))
+    expect(later).not.toBe(server)
+  })
+
+  test('knows that its transaction was committed, and that it was not', async () => {
+    const link = new Link({ url: cluster.url, limits })
+    const told: string[] = []
+    for (const end of ['COMMIT', 'ROLLBACK']) {
+      const { connection, server } = await link.get()
+      const xid = await begin(connection)
+      await connection.query({ text: end })
+      told.push(await fateOf(link, { xid, server, withinMs: 5000, monotonicMs }))
+    }
+    await link.close()
+    expect(told).toEqual(['committed', 'aborted'])
+  })
+
+  test('breaks if the database is suspended, and every question ends in time', async () => {
+    const link = new Link({ url: cluster.url, limits })
+    const { connection, server } = await link.get()
+    cluster.pause()
+    try {
+      const beganMs = performance.now()
+      const error = await connection.query({ text: 'SELECT 1' }).catch((cause: unknown) => cause)
+      expect([isTrouble(error), connection.isBroken]).toEqual([true, true])
+      const fate = await fateOf(link, { xid: '1', server, withinMs: 500, monotonicMs })
+      expect(fate).toBe('unknown')
+      // The limits are 500 ms for the answer, and 500 and 300 ms for the question.
+      expect(performance.now() - beganMs).toBeLessThan(5000)
+    } finally {
+      cluster.resume()
+    }
+    const answer = await untilAnswered(async () =>
+      (await link.get()).connection.query({ text: 'SELECT 1 AS one' }),
+    )
+    expect(answer.rows).toEqual([{ one: 1 }])
+    await link.close()
+  })
+
+  test('waits for a statement without a limit if it is asked to', async () => {
+    const patient = { connectWithinMs: 5000, answerWithinMs: Number.POSITIVE_INFINITY }
+    const waiting = await PostgresConnection.open({ url: cluster.url, limits: patient })
+    const hurried = await PostgresConnection.open({ url: cluster.url, limits })
+    const text = 'SELECT pg_sleep(1.5)'
+    const ends = await Promise.allSettled([waiting.query({ text }), hurried.query({ text })])
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    await waiting.close()
+  })
+})
+
+async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
+  let answer: { readonly value: T } | undefined
+  await expect
+    .poll(async () => {
+      answer = await ask().then(
+        (value) => ({ value }),
+        () => undefined,
+      )
+      return answer !== undefined
+    })
+    .toBe(true)
+  if (answer === undefined) throw new Error('no answer')
+  return answer.value
+}

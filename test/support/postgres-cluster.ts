@@ -1,0 +1,210 @@
+/**
+ * A PostgreSQL cluster of one test: it can be killed, suspended, copied to a standby and promoted.
+ *
+ * It needs the programs of PostgreSQL, as Debian installs them. PostgreSQL refuses to run as root, so root
+ * runs it as the user `postgres`.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { freePort } from './process.ts'
+
+const programs = globSync('/usr/lib/postgresql/*/bin').sort().at(-1)
+
+/** Whether this machine has PostgreSQL. */
+export const hasPostgres = programs !== undefined && process.platform === 'linux'
+
+export class Cluster {
+  /** The superuser `postgres` in the database `postgres`. */
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  readonly data: string
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder
+    this.data = join(folder, 'data')
+    this.port = port
+    this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  }
+
+  /** Makes and starts a cluster. `settings` are lines of `postgresql.conf`, `access` the first of `pg_hba.conf`. */
+  static async start(settings: readonly string[] = [], access: readonly string[] = []): Promise<Cluster> {
+    const cluster = new Cluster(makeFolder(), await freePort())
+    cluster.#run('initdb', [
+      '-D',
+      cluster.data,
+      '-N',
+      '-A',
+      'trust',
+      '-U',
+      'postgres',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+    ])
+    cluster.configure([
+      `port = ${cluster.port}`,
+      "unix_socket_directories = ''",
+      "listen_addresses = '127.0.0.1'",
+      ...settings,
+    ])
+    const rules = join(cluster.data, 'pg_hba.conf')
+    writeFileSync(rules, `${access.join('\n')}\n${readFileSync(rules, 'utf8')}`)
+    cluster.start()
+    return cluster
+  }
+
+  /** Makes and starts a copy that follows this cluster as the standby `standby`. */
+  async startStandby(): Promise<Cluster> {
+    const standby = new Cluster(makeFolder(), await freePort())
+    const from = `host=127.0.0.1 port=${this.port} user=postgres application_name=standby`
+    standby.#run('pg_basebackup', ['-d', from, '-D', standby.data, '-R', '-c', 'fast', '-N'])
+    standby.configure([`port = ${standby.port}`, "unix_socket_directories = ''"])
+    standby.start()
+    return standby
+  }
+
+  configure(lines: readonly string[]): void {
+    appendFileSync(join(this.data, 'postgresql.conf'), `\n${lines.join('\n')}\n`)
+  }
+
+  /** Starts the server and waits until it accepts connections. */
+  start(): void {
+    const log = join(this.folder, 'log')
+    try {
+      this.#run('pg_ctl', ['-D', this.data, '-l', log, '-w', '-s', 'start'])
+    } catch (error) {
+      throw new Error(readFileSync(log, 'utf8').slice(-2000), { cause: error })
+    }
+  }
+
+  reload(): void {
+    this.#run('pg_ctl', ['-D', this.data, '-s', 'reload'])
+  }
+
+  promote(): void {
+    this.#run('pg_ctl', ['-D', this.data, '-w', '-s', 'promote'])
+  }
+
+  /** Ends all processes of the server by SIGKILL. */
+  async kill(): Promise<void> {
+    // A suspended first process starts no other while they are counted.
+    signal(this.#pids().slice(0, 1), 'SIGSTOP')
+    const pids = this.#pids()
+    signal(pids, 'SIGKILL')
+    while (pids.some(isAlive)) await sleep(5)
+    // Where nothing reaps the first process, PostgreSQL would believe that it runs.
+    rmSync(join(this.data, 'postmaster.pid'), { force: true })
+  }
+
+  /** Suspends all processes of the server. */
+  pause(): void {
+    signal(this.#pids(), 'SIGSTOP')
+  }
+
+  resume(): void {
+    signal(this.#pids(), 'SIGCONT')
+  }
+
+  /** Runs one query as the superuser. */
+  async query<R extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[] = [],
+    url = this.url,
+  ): Promise<R[]> {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    try {
+      return (await client.query<R>(text, [...values])).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.kill()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  /** The first process and those that it started. */
+  #pids(): number[] {
+    try {
+      const first = Number(readFileSync(join(this.data, 'postmaster.pid'), 'utf8').split('\n')[0])
+      if (!isAlive(first)) return []
+      return [first, ...childrenOf(first)]
+    } catch {
+      return []
+    }
+  }
+
+  #run(program: string, given: readonly string[]): void {
+    const path = join(programs ?? '', program)
+    execFileSync(path, given, { ...owner(), cwd: this.folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+}
+
+function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch {
+      // The process has ended.
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+const childrenOf = (parent: number): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1] === String(parent)
+      } catch {
+        return false
+      }
+    })
+
+interface Owner {
+  readonly uid?: number
+  readonly gid?: number
+}
+
+let found: Owner | undefined
+
+function owner(): Owner {
+  if (userInfo().uid !== 0) return {}
+  const idOf = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  found ??= { uid: idOf('-u'), gid: idOf('-g') }
+  return found
+}
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-cluster-'))
+  chmodSync(folder, 0o755)
+  const { uid, gid } = owner()
+  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
+  return folder
+}
