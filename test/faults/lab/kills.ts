@@ -90,7 +90,8 @@ async function killRounds(
   return wrong
 }
 
-async function readConversations(owner: TestOwner, crew: Crew): Promise<Map<string, StoredMessage[]>> {
+/** Reads the conversations of the writers through the public API. */
+export async function readConversations(owner: TestOwner, crew: Crew): Promise<Map<string, StoredMessage[]>> {
   const projectId = crew.specs[0]?.enrolled.project.id ?? ''
   const conversations = new Map<string, StoredMessage[]>()
   for (const id of new Set(crew.specs.map(({ conversationId }) => conversationId))) {

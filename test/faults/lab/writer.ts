@@ -6,6 +6,7 @@
  * It can be killed too: a new writer on the same log first repeats every key that was left open.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { importPrivateKey, publicKeyOf } from '../../../sdk/signing/keys.ts'
 import { type Enrolled, type SignedCall, TestAgent } from '../../support/agent.ts'
 import { type Chance, chanceFrom, pick } from '../../support/chance.ts'
@@ -54,6 +55,9 @@ const ends: readonly (typeof holderOps)[number][] = [
   ...(['task.complete', 'task.renew', 'task.release', 'task.stopped'] as const),
 ]
 let turn = 0
+
+/** Time until a request that the server refused is repeated. */
+const pauseMs = 50
 
 const blank = { key: null, conversation: null, text: null, messageIds: [], after: 0 } as const
 
@@ -148,6 +152,7 @@ export class Writer {
       if (operation.outcome === 'ok') this.#server.answered()
       if (operation.outcome === 'info') {
         if (operation.code === null) await this.#server.startedAfter(before)
+        else await delay(pauseMs)
         continue
       }
       const refused = operation.code?.startsWith('session_') ?? false

@@ -1,0 +1,91 @@
+/**
+ * A node as a process on a cluster of its own, under the load of writers, and the check of their history.
+ *
+ * The node must stay the same process throughout, and must report no bug.
+ */
+import { setUpOwner, type TestOwner } from '../../../support/owner.ts'
+import type { Cluster } from '../../../support/postgres-cluster.ts'
+import { type ServerProcess, startServerProcess } from '../../../support/process.ts'
+import { Crew, enlist } from '../crew.ts'
+import { type AuditRecord, checkHistory, type Operation } from '../history.ts'
+import { readConversations } from '../kills.ts'
+import type { StoredTask } from '../task-effects.ts'
+
+export interface LoadOptions {
+  /** The database as the node reaches it, by default the cluster itself. */
+  readonly url?: string
+  readonly writers?: number
+  readonly seed: number
+}
+
+export interface Load {
+  readonly server: ServerProcess
+  readonly owner: TestOwner
+  readonly crew: Crew
+  /** Stops the writers and returns all faults; `stored` is the cluster that holds the database at the end. */
+  end(stored: Cluster): Promise<{ readonly wrong: string[]; readonly operations: readonly Operation[] }>
+  close(): Promise<void>
+}
+
+export async function startLoad(cluster: Cluster, options: LoadOptions): Promise<Load> {
+  const server = await startServerProcess({ settings: { database: options.url ?? cluster.url } })
+  const { pid } = server
+  let crew: Crew | undefined
+  const close = async () => {
+    await crew?.close()
+    await server.close()
+  }
+  try {
+    const owner = await setUpOwner(server.url, server.setupLink)
+    const { writers: count = 8, seed } = options
+    const started = new Crew(server.url, await enlist(owner, { count, folder: server.folder, seed }))
+    crew = started
+    return {
+      ...{ server, owner, close },
+      crew: started,
+      async end(stored) {
+        await started.drain()
+        const conversations = await readConversations(owner, started)
+        const wrong = server.pid === pid ? [] : ['the process of the node ended']
+        await server.kill('SIGTERM')
+        const run = { operations: started.operations(), conversations, ...(await readStored(stored)) }
+        wrong.push(...checkHistory(run), ...bugsIn(server.errors))
+        return { wrong, operations: run.operations }
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Lines of the log that report a bug or the end of the process. */
+export const bugsIn = (log: string): string[] =>
+  log.split('\n').filter((line) => /"msg":"bug"|"level":60|^[^{]/.test(line))
+
+async function readStored(cluster: Cluster) {
+  const records = await cluster.query<Omit<AuditRecord, 'details'> & { details: string }>(
+    'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
+  )
+  const audit = records.map(
+    ({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) }),
+  )
+  const tasks = await cluster.query<StoredTask & { generation: string; claim_ttl_seconds: string }>(
+    `SELECT id, title, state, conversation_id, claim_generation::int AS generation, outcome_result AS result,
+      claim_ttl_seconds::int, cancel_requested_at, stop_confirmed_at FROM tasks`,
+  )
+  return { audit, tasks: tasks as readonly StoredTask[] }
+}
+
+/** Resolves with the milliseconds until the node is ready. */
+export async function readyAfter({ url }: ServerProcess): Promise<number> {
+  const beganMs = performance.now()
+  for (;;) {
+    const ready = await fetch(`${url}/api/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (ready) return performance.now() - beganMs
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the node
+ * writes within five seconds of the promotion. The node reaches its database through a proxy that is switched
+ * over, as behind a load balancer or an address that moves.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
+import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
+import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
+import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
+
+const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const writesWithinMs = 5000
+
+describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`, () => {
+  let primary: Cluster
+  let standby: Cluster
+  let way: Switch
+  let load: Load
+
+  beforeAll(async () => {
+    primary = await Cluster.start()
+    standby = await primary.startStandby()
+    primary.configure(["synchronous_standby_names = 'standby'"])
+    primary.reload()
+    way = await startSwitch(primary.port)
+    load = await startLoad(primary, { seed, url: way.urlOf(primary.url) })
+  })
+  afterAll(async () => {
+    await load?.close()
+    await way?.close()
+    await standby?.close()
+    await primary?.close()
+  })
+
+  test('a standby is refused, and the node is not ready on it', async () => {
+    await expect(PostgresConnection.open({ url: standby.url })).rejects.toThrow('it is a standby')
+    way.lead(standby.port)
+    const { status } = await fetch(`${load.server.url}/api/ready`)
+    expect(status).toBe(503)
+    way.lead(primary.port)
+    await readyAfter(load.server)
+  })
+
+  test('no answered effect is lost, and writes succeed within five seconds of the promotion', async () => {
+    await load.crew.answers(150)
+    await primary.kill()
+    way.lead(standby.port)
+    standby.promote()
+    const promotedMs = performance.now()
+    await load.crew.answers(1)
+    expect(performance.now() - promotedMs).toBeLessThan(writesWithinMs)
+    await load.crew.answers(100)
+    const { wrong, operations } = await load.end(standby)
+    expect(wrong).toEqual([])
+    expect(operations.filter(({ outcome }) => outcome === 'info').length).toBeGreaterThan(0)
+  })
+})
