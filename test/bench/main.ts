@@ -22,6 +22,7 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   tasks: async () => (await import('./tasks/section.ts')).tasksSection,
   transfers: async () => (await import('./transfers/section.ts')).transfersSection,
   move: async () => (await import('./move/section.ts')).moveSection,
+  postgres: async () => (await import('./postgres/section.ts')).postgresSection,
   bounds: async () => (await import('./bounds/section.ts')).boundsSection,
 }
 

@@ -49,8 +49,8 @@ async function costOf(server: Measured, requests: readonly Buffer[], atOnce: num
 }
 
 /** Measures alternately, the floor first. */
-async function compare(
-  { product, floor }: World,
+export async function compare(
+  { product, floor }: Pick<World, 'product' | 'floor'>,
   rounds: number,
   atOnce: number,
   make: () => readonly Buffer[],

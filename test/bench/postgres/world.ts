@@ -1,0 +1,93 @@
+/** The same people at a node on SQLite and at a node on PostgreSQL, each a process with its own folder. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import pg from 'pg'
+import { readConfig } from '../../../server/config.ts'
+import { initServer } from '../../../server/host/init.ts'
+import { asTestAgent, populate } from '../../support/population.ts'
+import { Cluster } from '../../support/postgres-cluster.ts'
+import { type Measured, startNode } from '../measured.ts'
+import type { Pair } from '../messages/world.ts'
+
+export interface TwoStores {
+  readonly cluster: Cluster
+  readonly onPostgres: Measured
+  readonly onSqlite: Measured
+  readonly senders: readonly Pair[]
+  readonly readers: readonly Pair[]
+  /** Stops the node on PostgreSQL and starts it again. Returns the seconds until it is ready. */
+  restart(meanwhile: () => Promise<unknown>): Promise<number>
+  end(): Promise<void>
+}
+
+const senderCount = 128
+const readerCount = 32
+const tables = ['projects', 'agents', 'credentials', 'sessions', 'pairings', 'conversations']
+
+export async function openTwoStores(): Promise<TwoStores> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-postgres-'))
+  const cluster = await Cluster.start(['shared_buffers = 256MB'])
+  const [sqlite, postgres] = [join(folder, 'sqlite'), join(folder, 'postgres')]
+  const { serverId } = await initServer(readConfig({ data: sqlite, port: '0' }, {}))
+  await initServer(readConfig({ data: postgres, port: '0', database: cluster.url }, {}))
+  const count = senderCount + readerCount
+  const { agents, conversations, projectId } = populate(sqlite, 2 * count, count)
+  await copy(join(sqlite, 'bridge.db'), cluster)
+  // The proofs of both name the same server.
+  await cluster.query('UPDATE server SET server_id = $1', [serverId])
+  const environment = { BRIDGE_DATABASE_URL: cluster.url }
+  const onSqlite = await startNode(sqlite)
+  let onPostgres = await startNode(postgres, environment)
+  const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
+  const pairs = all.slice(0, count).flatMap((sender, index): Pair[] => {
+    const recipient = all[index + count]
+    return recipient === undefined
+      ? []
+      : [{ sender, recipient, conversation: conversations[index + count] ?? '' }]
+  })
+  return {
+    cluster,
+    get onPostgres() {
+      return onPostgres
+    },
+    onSqlite,
+    senders: pairs.slice(0, senderCount),
+    readers: pairs.slice(senderCount),
+    async restart(meanwhile) {
+      await onPostgres.end()
+      await meanwhile()
+      const began = performance.now()
+      onPostgres = await startNode(postgres, environment)
+      return (performance.now() - began) / 1000
+    },
+    async end() {
+      await onPostgres.end()
+      await onSqlite.end()
+      await cluster.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Copies the people from the file of SQLite. */
+async function copy(path: string, cluster: Cluster): Promise<void> {
+  const database = new Database(path, { readonly: true })
+  const client = new pg.Client({ connectionString: cluster.url })
+  await client.connect()
+  try {
+    for (const table of tables) {
+      const rows = database.prepare<[], Record<string, unknown>>(`SELECT * FROM ${table}`).all()
+      for (const row of rows) {
+        const names = Object.keys(row)
+        const places = names.map((_, index) => `$${index + 1}`).join(', ')
+        const text = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places})`
+        await client.query({ name: table, text, values: Object.values(row) })
+      }
+    }
+  } finally {
+    await client.end()
+    database.close()
+  }
+}
