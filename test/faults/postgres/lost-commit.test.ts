@@ -1,6 +1,6 @@
 /**
- * A COMMIT whose answer is lost, and a database that does not answer: the node never believes a transaction
- * number that a crashed server has given to another transaction, and each wait has a limit.
+ * A COMMIT whose answer is lost, and a database that does not answer. The node never believes a transaction
+ * number that a crashed server may have given to another transaction. Each wait has a limit.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isTrouble, PostgresConnection } from '../../../server/database/postgres/connection.ts'

@@ -68,6 +68,6 @@ describe.skipIf(!hasPostgres)(`a node whose database fails (seed ${seed})`, () =
   })
 })
 
-/** Whether the caller was told when to repeat the request. */
+/** Whether the answer says when to repeat the request. */
 const isRefusal = ({ code, answer }: Operation): boolean =>
   code === 'unavailable' && answer.includes('"retry_after_ms":')
