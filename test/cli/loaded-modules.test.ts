@@ -1,10 +1,8 @@
 /** Loading modules is most of the cost of a command. */
-import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parseSource } from '../contract/source-imports.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { enrolled } from '../support/profiles.ts'
 import { builtFolder } from '../support/program.ts'
@@ -74,20 +72,6 @@ test('only a command that stores new values loads conf', async () => {
   }
   // Only a command that stays open loads the package for sockets.
   expect(await loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
-})
-
-test('the client loads the modules for the content of files only when a command needs them', () => {
-  const root = join(import.meta.dirname, '../..')
-  const atOnce = new Set<string>()
-  const load = (path: string) => {
-    if (!path.startsWith('sdk/') || atOnce.has(path)) return
-    atOnce.add(path)
-    const { imports } = parseSource(path, readFileSync(join(root, path), 'utf8'))
-    for (const { target, kind, isType } of imports) if (kind !== 'lazy' && !isType) load(target)
-  }
-  load('sdk/program.ts')
-  expect(atOnce.size).toBeGreaterThan(100)
-  expect([...atOnce].filter((path) => /^sdk\/(parts|transfers)\//.test(path))).toEqual([])
 })
 
 test('a hook between tools loads no command and no client, and one that asks the node loads the client', async () => {

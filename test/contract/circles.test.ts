@@ -1,6 +1,6 @@
 /**
  * No two source files import each other, directly or through others. Type imports and `import()` count too: a
- * reader follows them, so a cycle has no first file.
+ * reader follows them, so a cycle has no first file. And the modules that the client loads at once.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,6 +27,19 @@ test('no file of cli, sdk, server and helper is in an import cycle', () => {
   expect(
     circlesOf(Object.fromEntries(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))),
   ).toEqual([])
+})
+
+test('the client loads the modules for the content of files only when a command needs them', () => {
+  const atOnce = new Set<string>()
+  const load = (path: string) => {
+    if (!path.startsWith('sdk/') || atOnce.has(path)) return
+    atOnce.add(path)
+    const { imports } = parseSource(path, readFileSync(join(root, path), 'utf8'))
+    for (const { target, kind, isType } of imports) if (kind !== 'lazy' && !isType) load(target)
+  }
+  load('sdk/program.ts')
+  expect(atOnce.size).toBeGreaterThan(100)
+  expect([...atOnce].filter((path) => /^sdk\/(parts|transfers)\//.test(path))).toEqual([])
 })
 
 describe('the check finds a cycle', () => {
