@@ -5,7 +5,7 @@
  */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import type { Bridge, Fetch } from '../sdk/index.ts'
+import type { Bridge, BridgeOptions, Fetch } from '../sdk/index.ts'
 import { isProfileName, profileFiles, profilesHome } from '../sdk/storage/profile-files.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './failures/field-words.ts'
@@ -38,6 +38,8 @@ export interface Surroundings {
    * own has its own connections.
    */
   readonly fetch?: () => Promise<Fetch>
+  /** Replaces the pauses of clients of the node. */
+  readonly sleep?: BridgeOptions['sleep']
   /** Whether texts show whole ids, for a surface other than a terminal. */
   readonly wholeIds?: true
   /** Rewrites our own hints first, for a surface other than a shell. */
@@ -51,6 +53,7 @@ export interface CliContext {
   readonly output: Output
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
+  readonly sleep?: BridgeOptions['sleep']
   readonly environment: Environment
   /** Folder that holds all profiles (BRIDGE_HOME). */
   readonly home: string
@@ -124,6 +127,7 @@ export function createContext(surroundings: Surroundings): CliContext {
     typed,
     clock,
     random,
+    sleep: surroundings.sleep,
     environment,
     home,
     homeDirectory,

@@ -1,5 +1,5 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
-import type { Bridge, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
+import type { Bridge, BridgeOptions, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
 import {
   type ProfilePaths,
   type ProfileRecord,
@@ -28,6 +28,7 @@ export interface AgentSurroundings {
   readonly takes: Takes
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
+  readonly sleep?: BridgeOptions['sleep']
   readonly output: Pick<Output, 'note'>
   fetch(ca?: string): Promise<Fetch>
   /** The address of the node, set here for hints. */
@@ -64,6 +65,7 @@ export async function openAgent(context: AgentSurroundings, { onKept }: AgentEve
     fetch,
     clock,
     random,
+    sleep: context.sleep,
     onFlushed: (flushed) => context.output.note(flushedText(flushed)),
     onKept,
   })

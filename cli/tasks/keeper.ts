@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import type { HeldTask, Task } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
+import { failureWords } from '../failures/failure-words.ts'
 import { isAlive, processOf } from '../hooks/harness-process.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 import { takeLock } from '../profile/lock.ts'
@@ -61,12 +62,16 @@ export async function renewWhile(
       report(context, { type: 'renewing', ...renewing })
       onHeld(task)
     }
-    await bridge.tasks.keep(held, { signal, onHeld: begin }).catch((error: unknown) => {
+    let why = ''
+    const onRefused = (error: Error) => {
+      why = `: ${failureWords(error)}`
+    }
+    await bridge.tasks.keep(held, { signal, onHeld: begin, onRefused }).catch((error: unknown) => {
       if (!over.signal.aborted) throw error
     })
     if (context.signal.aborted) throw new CommandError('interrupted', 'interrupted')
     if (!over.signal.aborted && (await isCurrent(paths.claims, held)))
-      throw new CommandError('claim_lost', 'the claim was lost', { hint: 'stop the work' })
+      throw new CommandError('claim_lost', `the claim was lost${why}`, { hint: 'stop the work' })
   } finally {
     clearInterval(timer)
     await rm(files.record, { force: true })

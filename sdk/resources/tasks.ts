@@ -21,6 +21,7 @@ import {
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { asId } from '../names.ts'
+import { BridgeError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 import { type EndedTask, type TaskWaitOptions, waitForTask } from '../waiting/task-ends.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
@@ -175,7 +176,8 @@ export class Tasks implements TaskCalls {
   /**
    * Renews the claim immediately, and then after each third of its lifetime, also while a cancellation is
    * requested. Resolves when `signal` is aborted, or when the claim was lost: the node refused a renewal, or the
-   * claim expired while the node was unreachable. `onHeld` is called after the first renewal.
+   * claim expired while the node was unreachable. `onHeld` is called after the first renewal, and `onRefused` with the
+   * refusal by which the claim was lost.
    *
    * Between renewals it reads the task every 15 seconds. A claim that is gone, and a refusal that lasts, end it then.
    *
@@ -183,7 +185,14 @@ export class Tasks implements TaskCalls {
    */
   async keep(
     held: HeldTask,
-    { onHeld, ...options }: CallOptions & { readonly onHeld?: (task: Task) => void } = {},
+    {
+      onHeld,
+      onRefused,
+      ...options
+    }: CallOptions & {
+      readonly onHeld?: (task: Task) => void
+      readonly onRefused?: (refusal: BridgeError) => void
+    } = {},
   ): Promise<void> {
     const { Lease } = await import('../work/lease.ts')
     const { direct: tasks, keeper, monotonicMs, sleep, closing } = this.#ofBridge
@@ -205,6 +214,7 @@ export class Tasks implements TaskCalls {
     }
     if (!lease.over.aborted)
       await new Promise((resolve) => lease.over.addEventListener('abort', resolve, { once: true }))
+    if (lease.refusal instanceof BridgeError) onRefused?.(lease.refusal)
   }
 
   /** Reports progress. It does not renew the claim. @throws claim_lost */

@@ -50,6 +50,7 @@ export class Lease {
   readonly #stop = new AbortController()
   readonly #done = new AbortController()
   #renewedMs: number
+  #refusal: unknown
 
   /** `claimedMs` is the time at which the claim was requested. The lease began then or later. */
   constructor(parts: LeaseParts, task: Task, claimedMs: number) {
@@ -68,6 +69,11 @@ export class Lease {
   get why(): StopReason | undefined {
     const { reason } = this.#stop.signal as { reason: unknown }
     return reason instanceof WorkStoppedError ? reason.why : undefined
+  }
+
+  /** The refusal by which the claim was lost. Undefined if it expired, or if the node shows another claim. */
+  get refusal(): unknown {
+    return this.#refusal
   }
 
   stop(why: StopReason): void {
@@ -123,7 +129,7 @@ export class Lease {
       return monotonicMs() + this.#leaseMs / 3
     } catch (error) {
       const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
-      if (!this.#done.signal.aborted && (isOver || !isTemporary(error, 'claim'))) this.stop('claim_lost')
+      if (!this.#done.signal.aborted && (isOver || !isTemporary(error, 'claim'))) this.#lose(error)
       return monotonicMs() + Math.min(awayMs, this.#leaseMs / 10)
     }
   }
@@ -135,8 +141,13 @@ export class Lease {
     try {
       if ((await check?.isHeld({ signal, timeoutMs: check.everyMs })) === false) this.stop('claim_lost')
     } catch (error) {
-      if (!signal.aborted && !isTemporary(error, 'claim')) this.stop('claim_lost')
+      if (!signal.aborted && !isTemporary(error, 'claim')) this.#lose(error)
     }
+  }
+
+  #lose(error: unknown): void {
+    if (error instanceof BridgeError && !isTemporary(error, 'claim')) this.#refusal = error
+    this.stop('claim_lost')
   }
 
   /** Waits with a long-poll for a cancellation, or the loss of the claim, until the handler has ended. */

@@ -1,22 +1,25 @@
 /** `bridge task claim --keep`: processes that renew a claim, and their ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { Desk } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { createTask, getTask } from '../support/tasks.ts'
 import { TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
+let desk: Desk
 let home: TestHome
 let eve: Enrolled
 
 beforeAll(async () => {
   bridge = await startBridge()
-  home = await TestHome.make()
+  desk = await Desk.make()
+  home = TestHome.at(desk.folder)
   eve = await enrolled(bridge, home, 'eve')
   await eve.bridge('session', 'start')
 })
@@ -69,6 +72,36 @@ test('a claim is renewed once at a time, until the process that asked for it is 
   process.kill(pid, 'SIGKILL')
   await untilGone(renewer(first.stderr))
   expect(await files()).toEqual([`${id}.json`])
+})
+
+test.each<[string, string, string, (agent: Enrolled) => Promise<unknown>]>([
+  [
+    'revoked credential',
+    'rae',
+    'the claim was lost: the credential was revoked',
+    async () => {
+      const { identity } = JSON.parse(await readFile(desk.path('rae', 'profile.json'), 'utf8'))
+      await bridge.owner.revoke(bridge.project.id, identity.credential_id)
+    },
+  ],
+  ['claim that has expired', 'roy', 'the claim was lost', async () => bridge.clock.advance(3601)],
+])('the renewal ends at its next check after a %s, and says so', async (_name, name, words, lose) => {
+  const agent = await enrolled(bridge, home, name)
+  await agent.bridge('session', 'start')
+  const { id } = await createTask(bridge.ada, agent, { claim_ttl_seconds: 3600 })
+  await agent.lines('task', 'claim', id)
+  const pauses: number[] = []
+  const args = ['task', 'renew', id, '--while-pid', String(worker().pid), '--profile', name]
+  const ended = await desk.run(args, {
+    // The claim is lost during the first pause, which then ends.
+    sleep: async (ms) => {
+      pauses.push(ms)
+      if (pauses.length === 1) await lose(agent)
+    },
+  })
+  expect(pauses).toEqual([15_000])
+  expect(ended).toMatchObject({ code: 11, stderr: expect.stringContaining(`bridge: ${words}`) })
+  expect((await readdir(desk.path(name, 'claims'))).sort()).toEqual([`${id}.json`])
 })
 
 test('the end of the task ends the renewal, and a claim that was lost is exit 11', async () => {

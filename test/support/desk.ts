@@ -10,6 +10,7 @@ import { PassThrough, type Writable } from 'node:stream'
 import { createContext } from '../../cli/context.ts'
 import { run } from '../../cli/run.ts'
 import type { Streams } from '../../cli/terminal/io.ts'
+import type { BridgeOptions } from '../../sdk/index.ts'
 import { storeEnvironment } from './postgres.ts'
 import type { Ended } from './test-home.ts'
 
@@ -20,6 +21,8 @@ export interface DeskOptions {
   readonly typed?: readonly string[]
   readonly clock?: () => Date
   readonly environment?: Readonly<Record<string, string>>
+  /** Replaces the pauses of the client. */
+  readonly sleep?: BridgeOptions['sleep']
   /** Replaces the output that accepts everything. */
   readonly stdout?: Writable
   /** Aborting it acts like control-C. */
@@ -72,6 +75,7 @@ export class Desk {
       environment: { BRIDGE_HOME: this.home, ...storeEnvironment(args), ...options.environment },
       clock: options.clock ?? (() => new Date()),
       random: randomBytes,
+      sleep: options.sleep,
       homeDirectory: this.folder,
       interruption: options.interruption ?? new AbortController(),
     })
