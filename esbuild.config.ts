@@ -158,12 +158,12 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight(
   'cli.cjs',
   cli,
-  /^cli\/|^sdk\/(version|plain-text|contract\/spelling|storage\/(profile-files|lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
+  /^cli\/|^sdk\/(version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
 requireLight(
   'hooks.cjs',
   hooks,
-  /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|storage\/(profile-files|lock))\.ts$|^boundary:/,
+  /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|profile\/profile-files|storage\/lock)\.ts$|^boundary:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
 const portal = await buildPortal()

@@ -6,7 +6,7 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Bridge, BridgeOptions, Fetch } from '../sdk/index.ts'
-import { isProfileName, profileFiles, profilesHome } from '../sdk/storage/profile-files.ts'
+import { isProfileName, profileFiles, profilesHome } from '../sdk/profile/profile-files.ts'
 import type { GlobalOptions } from './command.ts'
 import { nothingTyped, type Takes } from './failures/field-words.ts'
 import { SeenIds } from './ids/seen.ts'

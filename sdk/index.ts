@@ -107,6 +107,7 @@ export {
   type SignInWith,
 } from './owner/owner.ts'
 export { fenced, neutralize } from './plain-text.ts'
+export { type OpenProfileOptions, openProfile } from './profile/profile.ts'
 export type { PageOptions } from './resources/call.ts'
 export type { OutgoingMessage } from './resources/messages.ts'
 export type { AuditFilters, AuditOptions, EventOptions } from './resources/owner/audit.ts'
@@ -121,7 +122,6 @@ export {
   type KeyPair,
 } from './signing/keys.ts'
 export { type MessageDraft, Outbox, type OutboxEntry, type OutboxOptions } from './storage/outbox.ts'
-export { type OpenProfileOptions, openProfile } from './storage/profile.ts'
 export type { MoveOptions } from './transfers/both-sides.ts'
 export type { ServeOptions, ServingHelper } from './transfers/direct.ts'
 export type { ReceivedFile, ReceiveFileOptions } from './transfers/receive.ts'

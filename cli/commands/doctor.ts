@@ -6,7 +6,7 @@
  */
 import { readdir, stat } from 'node:fs/promises'
 import type { NodeStatus } from '../../sdk/index.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import { version } from '../../sdk/version.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'

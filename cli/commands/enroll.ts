@@ -13,7 +13,7 @@
 import { createHash } from 'node:crypto'
 import type { BridgeError, EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'

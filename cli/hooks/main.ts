@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { profilesHome } from '../../sdk/storage/profile-files.ts'
+import { profilesHome } from '../../sdk/profile/profile-files.ts'
 import { type HookContext, HookFailure } from './context.ts'
 import { longestInput } from './input.ts'
 import { runHook } from './run.ts'

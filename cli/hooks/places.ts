@@ -13,7 +13,7 @@
  * `hooks.jsonl` of the profile, or of BRIDGE_HOME before the profile is known, is the log.
  */
 import { join } from 'node:path'
-import { profileFiles } from '../../sdk/storage/profile-files.ts'
+import { profileFiles } from '../../sdk/profile/profile-files.ts'
 
 export interface Places {
   /** `profile.json`, which shows that the profile has an identity. */

@@ -6,7 +6,7 @@
  * one line of the log. Contract §12.
  */
 import { realpathSync } from 'node:fs'
-import { isProfileName } from '../../sdk/storage/profile-files.ts'
+import { isProfileName } from '../../sdk/profile/profile-files.ts'
 import { type HookContext, HookFailure } from './context.ts'
 import { endSession } from './end-hook.ts'
 import { failureOf } from './failure.ts'

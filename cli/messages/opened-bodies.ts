@@ -3,7 +3,7 @@
  * the input of `listen --exec` stay sealed. Contract §12.
  */
 import type { Message } from '../../sdk/index.ts'
-import type { ProfilePaths } from '../../sdk/storage/profile-files.ts'
+import type { ProfilePaths } from '../../sdk/profile/profile-files.ts'
 import { readAgeKey } from '../profile/age-key.ts'
 import type { Agent } from '../profile/agent.ts'
 import type { Opened, Reader } from './message-text.ts'

@@ -7,7 +7,7 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { AgeKey } from '../../sdk/index.ts'
-import type { ProfilePaths } from '../../sdk/storage/profile-files.ts'
+import type { ProfilePaths } from '../../sdk/profile/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { readKeyFileIfThere } from './key-file.ts'
 

@@ -5,7 +5,7 @@ import {
   type ProfileRecord,
   profileDirectory,
   profileSessions,
-} from '../../sdk/storage/profile-files.ts'
+} from '../../sdk/profile/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import type { Takes } from '../failures/field-words.ts'

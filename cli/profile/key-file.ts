@@ -1,5 +1,5 @@
-/** Reads private keys for commands. sdk/storage/profile-files.ts decides whether a key file is usable. */
-import { type KeyFile, readKey } from '../../sdk/storage/profile-files.ts'
+/** Reads private keys for commands. sdk/profile/profile-files.ts decides whether a key file is usable. */
+import { type KeyFile, readKey } from '../../sdk/profile/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 
 /** Returns the text of a key file. @throws CommandError that says in one line what is wrong with it. */

@@ -5,8 +5,8 @@
  */
 import { access, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { ProfilePaths, ProfileRecord } from '../../sdk/storage/profile-files.ts'
-import * as files from '../../sdk/storage/profile-files.ts'
+import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
+import * as files from '../../sdk/profile/profile-files.ts'
 import { CommandError } from '../exit-codes.ts'
 import { readJson, writeJson } from './json-file.ts'
 

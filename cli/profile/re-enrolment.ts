@@ -6,7 +6,7 @@
  */
 import type { EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import { isProfileName, type ProfileRecord } from '../../sdk/storage/profile-files.ts'
+import { isProfileName, type ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { clientOptions } from '../owner/client.ts'

@@ -12,8 +12,8 @@ import { writeJson } from '../../cli/profile/json-file.ts'
 import { readKeyFile, readKeyFileIfThere } from '../../cli/profile/key-file.ts'
 import { takeLock } from '../../cli/profile/lock.ts'
 import { profilePaths, readProfile, requireProfile, writeProfile } from '../../cli/profile/profile.ts'
+import { type ProfileRecord, profileDirectory, profileSessions } from '../../sdk/profile/profile-files.ts'
 import { blankSession, nobodyKnown } from '../../sdk/program.ts'
-import { type ProfileRecord, profileDirectory, profileSessions } from '../../sdk/storage/profile-files.ts'
 import { record } from '../support/bridges.ts'
 
 let home: string

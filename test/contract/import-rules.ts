@@ -92,7 +92,7 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/spelling|storage\/(profile-files|lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
+    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
     because:
       'the command line uses the public index of the SDK, sdk/program.ts, commander, conf and smol-toml',
   },
@@ -266,7 +266,7 @@ const readsEnvironment: Readonly<Record<string, string>> = {
   'cli/context.ts': 'everything from outside that a command may reach',
   'cli/hooks/main.ts': 'everything from outside that a hook may reach',
   'cli/launch.ts': 'where what was compiled is kept, before anything is loaded',
-  'sdk/storage/profile.ts': 'which profile a script means that does not say',
+  'sdk/profile/profile.ts': 'which profile a script means that does not say',
 }
 
 const environment: Rule = ({ path, code, imports }) => {
@@ -289,7 +289,7 @@ const makesChance: Readonly<Record<string, string>> = {
   'sdk/owner/owner.ts': 'defaults of the options of Owner',
   'sdk/browser.ts': 'randomness of a page',
   'server/portal/page/clock.ts': 'the clocks and randomness of the page',
-  'sdk/storage/profile.ts': 'defaults of the options of openProfile()',
+  'sdk/profile/profile.ts': 'defaults of the options of openProfile()',
   'sdk/agent/enroll.ts': 'defaults of the options of enroll()',
   'sdk/node-status.ts': 'defaults of the options of nodeStatus()',
   'sdk/transfers/wire/part-retry.ts': 'defaults of the options of transfers',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exportPrivateKey, generateKeyPair, openProfile } from '../../sdk/index.ts'
-import { profileFiles } from '../../sdk/storage/profile-files.ts'
+import { profileFiles } from '../../sdk/profile/profile-files.ts'
 import { record } from '../support/bridges.ts'
 import { answerJson, startNode } from '../support/fake-node.ts'
 

@@ -1,5 +1,5 @@
 /** Files and entries that make up the installation for one harness. */
-import { profilesHome } from '../../../sdk/storage/profile-files.ts'
+import { profilesHome } from '../../../sdk/profile/profile-files.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
 import type { HarnessName } from '../harnesses.ts'
 import type { Json, JsonObject } from './entries.ts'

@@ -1,5 +1,5 @@
 /** How one run of a harness gets our hooks and tools, without a change of the user's files. */
-import { profilesHome } from '../../../sdk/storage/profile-files.ts'
+import { profilesHome } from '../../../sdk/profile/profile-files.ts'
 import type { Choice } from '../install/layout.ts'
 import type { OwnFile } from '../install/own-files.ts'
 import type { Machine } from '../install/places.ts'

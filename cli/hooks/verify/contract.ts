@@ -5,7 +5,7 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { profileFiles } from '../../../sdk/storage/profile-files.ts'
+import { profileFiles } from '../../../sdk/profile/profile-files.ts'
 import type { Environment } from '../../context.ts'
 import { type Finding, ok } from '../../failures/findings.ts'
 import { shellWord } from '../../terminal/as-typed.ts'

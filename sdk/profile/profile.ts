@@ -19,13 +19,13 @@ import { Bridge } from '../bridge.ts'
 import type { BridgeOptions } from '../bridge-options.ts'
 import type { Message } from '../contract/agent/messages.ts'
 import { importPrivateKey } from '../signing/keys.ts'
+import { isMissing, makePrivateFolder, storageFailed, writeDurably } from '../storage/durable-file.ts'
+import { Journal } from '../storage/journal.ts'
+import { holdAnswer } from '../storage/open-asks.ts'
+import { Outbox } from '../storage/outbox.ts'
 import { parseObject } from '../transport/answers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { HoldAnswer } from '../waiting/questions.ts'
-import { isMissing, makePrivateFolder, storageFailed, writeDurably } from './durable-file.ts'
-import { Journal } from './journal.ts'
-import { holdAnswer } from './open-asks.ts'
-import { Outbox } from './outbox.ts'
 import {
   isProfile,
   isProfileName,
