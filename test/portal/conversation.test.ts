@@ -126,6 +126,28 @@ inChromium('a conversation', () => {
     expect(visitor.faults).toEqual([])
   })
 
+  test('opens at its end also if its heading takes the focus after the messages were drawn', async () => {
+    const { ada, ben } = bridge
+    const { page } = visitor
+    const id = await ben.conversationWith(ada.id)
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations`)
+    // Frames and short delays, by which the page gives the focus, come later than the messages.
+    await page.evaluate(`{
+      const [frame, later] = [requestAnimationFrame, setTimeout]
+      window.requestAnimationFrame = (run) => later(() => frame(run), 1000)
+      window.setTimeout = (run, ms = 0) => later(run, ms > 0 && ms < 100 ? 1000 : ms)
+    }`)
+    await page.locator(`a[href$="${id}"]`).first().click()
+    await page.getByText('number 390', { exact: true }).waitFor()
+    await expect.poll(() => page.evaluate('document.activeElement?.tagName')).toBe('H1')
+    const top = `[...document.querySelectorAll('.message')].at(-1).getBoundingClientRect().top - innerHeight`
+    expect(await page.evaluate<number>(top)).toBeLessThan(0)
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor()
+    expect(await page.evaluate('scrollY')).toBe(0)
+    expect(visitor.faults).toEqual([])
+  })
+
   test('keeps the place of a reader who has scrolled up, and says how many messages are new', async () => {
     const { ada, ben } = bridge
     const { page } = visitor

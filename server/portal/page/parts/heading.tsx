@@ -18,7 +18,8 @@ export function Heading({ title, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   const count = attentionCount.value
   useEffect(() => {
-    if (!isFirst) heading.current?.focus()
+    // The router has scrolled to the top, and a list may have scrolled to its end since.
+    if (!isFirst) heading.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])
   useEffect(() => {
