@@ -9,7 +9,6 @@
  * Contract §12.
  */
 import { Command, type CommanderError, InvalidArgumentError, Option } from 'commander'
-import { ending, wholeId } from './ids/kinds.ts'
 
 /** Options that every command accepts. */
 export interface GlobalOptions {
@@ -82,22 +81,6 @@ export const wholeNumber =
     if (value >= min && value <= max) return value
     throw invalid(`It must be a whole number from ${min} to ${max}.`)
   }
-
-/**
- * Parses an id (UUID), `last`, or the end of an id. Upper case is accepted and becomes lower case, as the API
- * writes it. `ids/typed.ts` replaces the short forms by the whole id before the command runs.
- */
-export function id(text: string): string {
-  const lower = text.toLowerCase()
-  if (lower === 'last' || wholeId.test(lower) || ending.test(lower)) return lower
-  throw invalid('It must be an id (a UUID), at least 6 characters of its end, or "last".')
-}
-
-/** Parses the next id of a variadic argument. */
-export const ids = (text: string, before: readonly string[] | undefined): readonly string[] => [
-  ...(before ?? []),
-  id(text),
-]
 
 /** Returns a parser that accepts one of the words. */
 export const oneOf =

@@ -1,7 +1,8 @@
 /** `bridge ack`. */
 import type { Bridge } from '../../sdk/index.ts'
-import { type Command, command, ids } from '../command.ts'
+import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { ids } from '../ids/parse.ts'
 
 export interface AckOptions {
   readonly all?: true

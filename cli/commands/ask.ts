@@ -1,10 +1,11 @@
 /** `bridge ask`: sends a question and waits for the answer that is linked to it. */
 import type { Message } from '../../sdk/index.ts'
 import { holdAnswer } from '../../sdk/storage/open-asks.ts'
-import { type Command, command, id, oneOf, seconds } from '../command.ts'
+import { type Command, command, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
+import { id } from '../ids/parse.ts'
 import { messageText } from '../messages/message-text.ts'
 import { readerOf } from '../messages/opened-bodies.ts'
 import { peerOf, sealedBody } from '../messages/sealed-body.ts'

@@ -1,8 +1,9 @@
 /** `bridge status`: shows the delivery of one message, or the open questions. */
 import type { Bridge, Message } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
-import { type Command, command, id } from '../command.ts'
+import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
+import { id } from '../ids/parse.ts'
 import { otherSide } from '../messages/other-side.ts'
 import { ago, deliveryWords, relative } from '../terminal/words.ts'
 

@@ -4,8 +4,8 @@
  * The check never relies on the client, because a harness may drop parts of a schema. Codex drops bounds.
  */
 import { similarWords } from '../../sdk/contract/spelling.ts'
-import { id } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
+import { id } from '../ids/parse.ts'
 import type { SeenIds } from '../ids/seen.ts'
 import { type IdArgument, idOfArgument } from '../ids/typed.ts'
 import type { Params } from './json-rpc.ts'

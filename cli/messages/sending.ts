@@ -1,8 +1,9 @@
 /** Options and output that `send`, `ask` and `reply` share. */
 import type { MessageSent } from '../../sdk/index.ts'
-import { type Command, id, invalid, oneOf, seconds } from '../command.ts'
+import { type Command, invalid, oneOf, seconds } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
+import { id } from '../ids/parse.ts'
 import type { First } from '../profile/first-use.ts'
 import { connectionWords } from '../terminal/words.ts'
 

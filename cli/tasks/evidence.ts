@@ -6,8 +6,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { Evidence } from '../../sdk/index.ts'
-import { id, invalid } from '../command.ts'
+import { invalid } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
+import { id } from '../ids/parse.ts'
 import type { SeenIds } from '../ids/seen.ts'
 import { idOfKind } from '../ids/typed.ts'
 

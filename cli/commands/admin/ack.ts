@@ -1,6 +1,7 @@
 /** `bridge admin ack`: acknowledges messages of agents to the owner. Contract §7. */
-import { type Command, command, ids } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { ids } from '../../ids/parse.ts'
 import { asOwner } from '../../owner/client.ts'
 import { acknowledgePrinted, projectOf } from '../../owner/inbox.ts'
 import { type ProjectOption, withProject } from '../../owner/names.ts'

@@ -1,7 +1,8 @@
 /** `bridge admin message`: sends a message as the owner. Contract §7. */
 import type { OwnerMessageInput } from '../../../sdk/index.ts'
-import { type Command, command, id, oneOf, seconds } from '../../command.ts'
+import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { idempotencyKey, instantOf } from '../../messages/sending.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../owner/client.ts'

@@ -1,8 +1,9 @@
 /** `bridge admin reply`: answers a message to the owner, and acknowledges it. Contract §10. */
 import type { Owner } from '../../../sdk/index.ts'
-import { type Command, command, id, oneOf } from '../../command.ts'
+import { type Command, command, oneOf } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { id } from '../../ids/parse.ts'
 import { idempotencyKey } from '../../messages/sending.ts'
 import { requireMessageBody } from '../../messages/text-argument.ts'
 import { asOwner, namingKey } from '../../owner/client.ts'

@@ -1,8 +1,9 @@
 /** `bridge task claim`. */
 import type { Task } from '../../../sdk/index.ts'
-import { type Command, command, id, Option } from '../../command.ts'
+import { type Command, command, Option } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { id } from '../../ids/parse.ts'
 import { isRefusal } from '../../owner/client.ts'
 import { keepClaim } from '../../tasks/claims.ts'
 import {

@@ -1,8 +1,9 @@
 /** `bridge task complete`. */
 
-import { type Command, command, id, wholeNumber } from '../../command.ts'
+import { type Command, command, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { id } from '../../ids/parse.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'

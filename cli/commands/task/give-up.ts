@@ -1,7 +1,8 @@
 /** `bridge task fail` and `release`: the holder ends its claim and gives a reason. Contract §8. */
 
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { messageBody } from '../../messages/text-argument.ts'
 import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'

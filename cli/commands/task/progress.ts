@@ -1,8 +1,9 @@
 /** `bridge task progress`. */
 
-import { type Command, command, id, wholeNumber } from '../../command.ts'
+import { type Command, command, wholeNumber } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { id } from '../../ids/parse.ts'
 import { findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'
 

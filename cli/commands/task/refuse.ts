@@ -1,8 +1,9 @@
 /**
  * `bridge task decline` and `cancel`: end a task from the side that has no claim on it. Contract §8.
  */
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { exampleTask, printTask, type ReasonOption, withKey } from '../../tasks/options.ts'
 
 type Verb = 'decline' | 'cancel'

@@ -1,7 +1,8 @@
 /** `bridge task renew`. */
 import type { Task } from '../../../sdk/index.ts'
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, printTask, processId, withKey } from '../../tasks/options.ts'
 

@@ -1,7 +1,8 @@
 /** `bridge task show`: shows a whole task with its timeline. */
 import type { TaskEntry } from '../../../sdk/index.ts'
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { exampleTask, peerNames } from '../../tasks/options.ts'
 import { taskText, timelineText } from '../../tasks/text.ts'
 

@@ -1,7 +1,8 @@
 /** `bridge task stopped`. */
 
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { asFirstUse } from '../../profile/first-use.ts'
 import { dropClaim, findClaim } from '../../tasks/claims.ts'
 import { exampleTask, type KeyOption, printTask, withKey } from '../../tasks/options.ts'

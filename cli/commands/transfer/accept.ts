@@ -1,6 +1,7 @@
 /** `bridge transfer accept`. */
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { exampleTransfer, printTransfer } from '../../transfers/options.ts'
 
 export function transferAcceptCommand(context: CliContext, run = transferAccept): Command {

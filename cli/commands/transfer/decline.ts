@@ -1,6 +1,7 @@
 /** `bridge transfer decline`. */
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { exampleTransfer, printTransfer, type TransferReasonOption } from '../../transfers/options.ts'
 
 export function transferDeclineCommand(context: CliContext, run = transferDecline): Command {

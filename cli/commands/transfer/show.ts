@@ -1,6 +1,7 @@
 /** `bridge transfer show`. */
-import { type Command, command, id } from '../../command.ts'
+import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
+import { id } from '../../ids/parse.ts'
 import { peerNames } from '../../tasks/options.ts'
 import { exampleTransfer } from '../../transfers/options.ts'
 import { agentsOf, transferText } from '../../transfers/text.ts'

@@ -5,8 +5,9 @@
  * The secret is printed once, on standard output, and stored nowhere. Contract §3.
  */
 import type { CredentialInput } from '../../../../sdk/index.ts'
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner, confirmed, type PasswordOption } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 

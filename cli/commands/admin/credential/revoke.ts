@@ -1,6 +1,7 @@
 /** `bridge admin credential revoke`: revokes a credential permanently. Contract §3. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 

@@ -1,6 +1,7 @@
 /** `bridge admin enrollment revoke`: makes an unused prompt invalid. Contract §4. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 

@@ -1,6 +1,7 @@
 /** `bridge admin enrollment show`: shows whether a prompt was used, but never its code. Contract §4. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { findAgent, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 

@@ -1,6 +1,7 @@
 /** `bridge admin sessions revoke`: ends one of the caller's own sign-ins. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 
 export function revokeSessionCommand(context: CliContext, run = revokeSession): Command {

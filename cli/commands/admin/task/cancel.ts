@@ -1,6 +1,7 @@
 /** `bridge admin task cancel`. Spec §4.3; contract §8. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner, namingKey } from '../../../owner/client.ts'
 import { findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 import { printTask, type ReasonOption, withKey } from '../../../tasks/options.ts'

@@ -1,6 +1,7 @@
 /** `bridge admin task show`: shows a whole task with its timeline. Contract §8. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { agentNames, findProject, gathered, type ProjectOption, withProject } from '../../../owner/names.ts'
 import { showPage } from '../../../owner/page.ts'

@@ -1,6 +1,7 @@
 /** `bridge admin transfer show`. Contract §10. */
-import { type Command, command, id } from '../../../command.ts'
+import { type Command, command } from '../../../command.ts'
 import type { CliContext } from '../../../context.ts'
+import { id } from '../../../ids/parse.ts'
 import { asOwner } from '../../../owner/client.ts'
 import { agentNames, findProject, type ProjectOption, withProject } from '../../../owner/names.ts'
 import { transferText } from '../../../transfers/text.ts'
