@@ -5,7 +5,7 @@
  * Contract §10 "Sign-in", §12.
  */
 import type { BridgeError, LocalError, LocalErrorCode, Owner, RefusalCode } from '../../sdk/index.ts'
-import { version } from '../../sdk/version.ts'
+import { clientOptions } from '../client-options.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, localExits, refusalExits } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
@@ -29,14 +29,6 @@ export async function asOwner<T>(context: CliContext, act: (owner: Owner) => Pro
     return await act(owner)
   })
 }
-
-/** Options of every client that this program creates. */
-export const clientOptions = async ({ fetch, random, signal }: CliContext, ca?: string) => ({
-  client: { name: 'bridge', version },
-  fetch: await fetch(ca),
-  random,
-  signal,
-})
 
 export interface PasswordOption {
   readonly passwordStdin?: boolean | undefined

@@ -1,10 +1,10 @@
 /** `bridge server status`: shows whether a node runs and is ready. Contract §11, §12. */
 import { readFile } from 'node:fs/promises'
 import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
+import { clientOptions } from '../../client-options.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
-import { clientOptions } from '../../owner/client.ts'
 import { fields } from '../../owner/text.ts'
 import { type DataOption, server, withData } from './settings.ts'
 
