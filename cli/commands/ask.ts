@@ -2,7 +2,7 @@
 import type { Message } from '../../sdk/index.ts'
 import { holdAnswer } from '../../sdk/storage/open-asks.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
-import type { CliContext } from '../context.ts'
+import type { Agent, CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { id } from '../ids/parse.ts'
@@ -17,7 +17,6 @@ import {
   withSendingOptions,
 } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
-import type { Agent } from '../profile/agent.ts'
 import { asFirstUse } from '../profile/first-use.ts'
 import { openJournal } from '../profile/journal.ts'
 import { connectionWords, exactDuration } from '../terminal/words.ts'

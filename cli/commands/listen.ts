@@ -11,7 +11,7 @@
  */
 import type { ListenTransport, Message, ReceivedPage } from '../../sdk/index.ts'
 import { type Command, command, oneOf, seconds } from '../command.ts'
-import type { CliContext } from '../context.ts'
+import type { Agent, CliContext } from '../context.ts'
 import { ShellCommands } from '../exec/shell-commands.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
@@ -22,7 +22,6 @@ import {
   printMessages,
   runForMessages,
 } from '../messages/on-message.ts'
-import type { Agent } from '../profile/agent.ts'
 import { type Lock, takeLock } from '../profile/lock.ts'
 import { exactDuration } from '../terminal/words.ts'
 

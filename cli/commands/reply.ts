@@ -1,12 +1,11 @@
 /** `bridge reply`. */
 import type { Message } from '../../sdk/index.ts'
 import { type Command, command } from '../command.ts'
-import type { CliContext } from '../context.ts'
+import type { Agent, CliContext } from '../context.ts'
 import { id } from '../ids/parse.ts'
 import { sealedBody } from '../messages/sealed-body.ts'
 import { messageFields, printSent, type SendingOptions, withSendingOptions } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
-import type { Agent } from '../profile/agent.ts'
 import { asFirstUse, type First } from '../profile/first-use.ts'
 
 export interface ReplyOptions extends SendingOptions {

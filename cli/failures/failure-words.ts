@@ -7,8 +7,9 @@
  * Contract §12.
  */
 import type { BridgeError, LocalError, RefusalCode } from '../../sdk/index.ts'
+import { nothingTyped, type Takes } from '../takes.ts'
 import { exactDuration } from '../terminal/words.ts'
-import { faultWords, nothingTyped, subjectOf, type Takes } from './field-words.ts'
+import { faultWords, subjectOf } from './field-words.ts'
 
 export type SdkError = BridgeError | LocalError
 

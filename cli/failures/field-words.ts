@@ -7,18 +7,7 @@
  * Contract §1 "422 with the path of each fault", §12.
  */
 import type { BridgeError } from '../../sdk/index.ts'
-
-/** A command with its options and arguments, as its help names them. */
-export interface Takes {
-  /** The words after `bridge`: `task show`. */
-  readonly words: string
-  /** Such as `--ttl`. */
-  readonly options: readonly string[]
-  /** Such as `title`. */
-  readonly arguments: readonly string[]
-}
-
-export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
+import type { Takes } from '../takes.ts'
 
 /** For fields whose option or argument has another name: the names to try, in this order. */
 const others: Readonly<Record<string, readonly string[]>> = {

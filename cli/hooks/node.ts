@@ -1,6 +1,7 @@
 /** The Bridge of a hook's profile. */
-import { nothingTyped } from '../failures/field-words.ts'
-import type { Agent } from '../profile/agent.ts'
+
+import type { Agent } from '../context.ts'
+import { nothingTyped } from '../takes.ts'
 import type { HookContext } from './context.ts'
 
 export async function openHookAgent(context: HookContext, profile: string): Promise<Agent> {

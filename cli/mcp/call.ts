@@ -6,7 +6,8 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { neutralize, oneLine } from '../../sdk/plain-text.ts'
-import { type CliContext, createContext } from '../context.ts'
+import type { CliContext } from '../context.ts'
+import { createContext } from '../create-context.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { ExitReport } from '../failures/exit-report.ts'
 import { failureReport } from '../failures/failure-report.ts'

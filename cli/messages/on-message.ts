@@ -1,11 +1,10 @@
 /** Message handlers of `listen`: print each message once, or run a command for each. Contract §12. */
 import type { Journal, Message } from '../../sdk/program.ts'
 import { isAwaited } from '../../sdk/storage/open-asks.ts'
-import type { CliContext } from '../context.ts'
+import type { Agent, CliContext } from '../context.ts'
 import { type CommandEnd, runForMessage } from '../exec/run-for-message.ts'
 import type { ShellCommands } from '../exec/shell-commands.ts'
 import { failureWords } from '../failures/failure-words.ts'
-import type { Agent } from '../profile/agent.ts'
 import { messageText } from './message-text.ts'
 import { readerOf } from './opened-bodies.ts'
 

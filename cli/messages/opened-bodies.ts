@@ -4,8 +4,8 @@
  */
 import type { Message } from '../../sdk/index.ts'
 import type { ProfilePaths } from '../../sdk/profile/profile-files.ts'
+import type { Agent } from '../context.ts'
 import { readAgeKey } from '../profile/age-key.ts'
-import type { Agent } from '../profile/agent.ts'
 import type { Opened, Reader } from './message-text.ts'
 
 /** Creates the reader of these messages. Reads the key only if a body is sealed. */

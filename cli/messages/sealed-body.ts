@@ -4,9 +4,10 @@
  * If the recipient has no key, the command refuses before anything is stored. It never sends the plain text
  * instead. Contract §12.
  */
+
 import type { AgeKey } from '../../sdk/index.ts'
+import type { Agent } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
-import type { Agent } from '../profile/agent.ts'
 import type { First } from '../profile/first-use.ts'
 
 /** Recipient of the sealed text: the other side of this conversation. */

@@ -1,27 +1,16 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
-import type { Bridge, BridgeOptions, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
-import {
-  type ProfilePaths,
-  type ProfileRecord,
-  profileDirectory,
-  profileSessions,
-} from '../../sdk/profile/profile-files.ts'
+import type { BridgeOptions, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
+import { profileDirectory, profileSessions } from '../../sdk/profile/profile-files.ts'
+import type { Agent } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
-import type { Takes } from '../failures/field-words.ts'
+import type { Takes } from '../takes.ts'
 import type { Output } from '../terminal/output.ts'
 import { writeJson } from './json-file.ts'
 import { readKeyFile } from './key-file.ts'
 import { profilePaths, requireProfile } from './profile.ts'
 
-/** A profile with its Bridge. */
-export interface Agent {
-  readonly bridge: Bridge
-  readonly profile: ProfileRecord
-  readonly paths: ProfilePaths
-}
-
-/** The parts of a command's context that open its profile. context.ts makes them. */
+/** The parts of a command's context that open its profile. create-context.ts makes them. */
 export interface AgentSurroundings {
   readonly home: string
   readonly settings: { readonly profile: string }

@@ -8,8 +8,7 @@
  * Contract §12.
  */
 import type { Journal } from '../../sdk/program.ts'
-import type { CliContext } from '../context.ts'
-import type { Agent } from './agent.ts'
+import type { Agent, CliContext } from '../context.ts'
 import { takeLock } from './lock.ts'
 
 export async function openJournal({ clock }: CliContext, { paths }: Agent): Promise<Journal> {

@@ -6,7 +6,7 @@
 import { PassThrough, Writable } from 'node:stream'
 import type { Argument, Command, Option } from 'commander'
 import { UsageError } from '../../cli/command.ts'
-import { createContext } from '../../cli/context.ts'
+import { createContext } from '../../cli/create-context.ts'
 import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { program } from '../../cli/program.ts'
 import { environment, exitMeanings, primer } from '../../cli/terminal/help-topics.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { PassThrough, Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createContext } from '../../cli/context.ts'
+import { createContext } from '../../cli/create-context.ts'
 import { type AuditFile, writeAuditFile } from '../../cli/owner/audit-file.ts'
 import type { AuditRecord } from '../../sdk/index.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'

@@ -1,7 +1,8 @@
 /** The program in this process, without a node: arguments in, exit code and output out. */
 import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
-import { type CliContext, createContext, type Environment } from '../../cli/context.ts'
+import type { CliContext, Environment } from '../../cli/context.ts'
+import { createContext } from '../../cli/create-context.ts'
 import { run } from '../../cli/run.ts'
 
 export interface Framed {

@@ -1,10 +1,11 @@
 /** Printing a page in listen beside another process that records in the same journal. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Agent } from '../../cli/context.ts'
 import { printMessages } from '../../cli/messages/on-message.ts'
-import type { Agent } from '../../cli/profile/agent.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
 import { Journal, type OfferedMessage } from '../../sdk/program.ts'
 import { bridgeAt, message, record } from '../support/bridges.ts'

@@ -263,7 +263,7 @@ const product = /^(sdk|server|helper|cli)\//
 const readsEnvironment: Readonly<Record<string, string>> = {
   'server/config.ts': 'the settings of the server',
   'helper/options.ts': 'the token of the helper',
-  'cli/context.ts': 'everything from outside that a command may reach',
+  'cli/create-context.ts': 'everything from outside that a command may reach',
   'cli/hooks/main.ts': 'everything from outside that a hook may reach',
   'cli/launch.ts': 'where what was compiled is kept, before anything is loaded',
   'sdk/profile/profile.ts': 'which profile a script means that does not say',
@@ -282,7 +282,7 @@ const isEnvironment = ({ target, clause }: Import): boolean =>
 const makesChance: Readonly<Record<string, string>> = {
   'server/context.ts': 'the clocks and randomness of a running server',
   'server/host/init.ts': 'the context of the commands that work on a stopped server',
-  'cli/context.ts': 'the context of a command',
+  'cli/create-context.ts': 'the context of a command',
   'cli/hooks/main.ts': 'the context of a hook',
   'helper/main.ts': 'the context of a helper',
   'sdk/bridge.ts': 'defaults of the options of Bridge',

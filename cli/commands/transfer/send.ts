@@ -1,10 +1,9 @@
 /** `bridge transfer send`. */
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, invalid, seconds } from '../../command.ts'
-import type { CliContext } from '../../context.ts'
+import type { Agent, CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { id } from '../../ids/parse.ts'
-import type { Agent } from '../../profile/agent.ts'
 import { shellWord } from '../../terminal/as-typed.ts'
 import { requireServable, requireWay, type WayOptions } from '../../transfers/direct-helper.ts'
 import { serving } from '../../transfers/direct-sending.ts'

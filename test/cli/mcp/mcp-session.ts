@@ -1,7 +1,7 @@
 /** `bridge mcp` in this process, on streams that a test writes and reads line by line. */
 import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
-import { createContext } from '../../../cli/context.ts'
+import { createContext } from '../../../cli/create-context.ts'
 import { run } from '../../../cli/run.ts'
 import type { Desk } from '../../support/desk.ts'
 
