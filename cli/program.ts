@@ -42,7 +42,7 @@ const sections: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'In a coding agent:': {
     run: async () => (await import('./commands/run.ts')).runCommand,
     hooks: async () => (await import('./commands/hooks/index.ts')).hooksCommand,
-    mcp: async () => (await import('./commands/mcp.ts')).mcpCommand,
+    mcp: async () => (await import('./mcp/command.ts')).mcpCommand,
   },
   'This agent:': {
     schedule: async () => (await import('./commands/schedule.ts')).scheduleCommand,

@@ -135,8 +135,11 @@ const lazily = perImport((path, { target, kind, isType }) => {
 })
 
 const tools = perImport((path, { target }) =>
-  path.startsWith('cli/') && target.startsWith('cli/mcp/') && !/^cli\/(mcp\/|commands\/mcp\.ts$)/.test(path)
-    ? 'only commands/mcp.ts serves MCP; no other command loads it'
+  path.startsWith('cli/') &&
+  !path.startsWith('cli/mcp/') &&
+  target.startsWith('cli/mcp/') &&
+  !(path === 'cli/program.ts' && target === 'cli/mcp/command.ts')
+    ? 'only cli/mcp/command.ts serves MCP, and only program.ts loads it'
     : undefined,
 )
 

@@ -64,7 +64,8 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
   ],
   ['cli/commands/send.ts', "import type { Bridge } from '../../sdk/bridge.ts'", 'uses the public index'],
   ['cli/commands/send.ts', "await import('../../server/main.ts')", 'only commands/server/ starts a server'],
-  ['cli/commands/send.ts', "await import('../mcp/serve.ts')", 'only commands/mcp.ts serves MCP'],
+  ['cli/commands/send.ts', "await import('../mcp/serve.ts')", 'only cli/mcp/command.ts serves MCP'],
+  ['cli/program.ts', "await import('./mcp/serve.ts')", 'only cli/mcp/command.ts serves MCP'],
   [
     'cli/commands/server/start.ts',
     "import { start } from '../../../server/main.ts'",

@@ -19,6 +19,6 @@ export function mcpCommand(context: CliContext, run = mcp): Command {
 }
 
 export async function mcp(context: CliContext, { files = '.' }: McpOptions): Promise<void> {
-  const { serve } = await import('../mcp/serve.ts')
+  const { serve } = await import('./serve.ts')
   await serve(context, files)
 }
