@@ -16,6 +16,7 @@ export type { BridgeOptions } from './bridge-options.ts'
 export type { Bootstrap } from './contract/agent/bootstrap.ts'
 export type { Conversation, MessagePage } from './contract/agent/conversations.ts'
 export type { Client, EnrollmentClaimed } from './contract/agent/enrollments.ts'
+export type { Receipt } from './contract/agent/events.ts'
 export type { Guide, GuideTopic } from './contract/agent/guides.ts'
 export type {
   Acknowledged,
@@ -47,7 +48,6 @@ export type {
 } from './contract/agent/transfers.ts'
 export type { AuditKind } from './contract/audit-kinds.ts'
 export { type ErrorCode, errors } from './contract/errors.ts'
-export type { Receipt } from './contract/events.ts'
 export type { HelperErrorCode } from './contract/helper/errors.ts'
 export type { AttentionKind } from './contract/labels.ts'
 export { limits } from './contract/limits.ts'

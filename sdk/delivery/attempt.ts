@@ -7,7 +7,7 @@
  * - On systems whose monotonic clock continues during sleep, the stream queue detects the dead connection by
  *   its silence. See stream-queue.ts.
  */
-import type { Receipt } from '../contract/events.ts'
+import type { Receipt } from '../contract/agent/events.ts'
 import { LocalError } from '../transport/failures.ts'
 
 export interface AttemptOptions {

@@ -1,6 +1,7 @@
 /** Options and results of listening. Contract §6, §13. */
+
+import type { Receipt } from '../contract/agent/events.ts'
 import type { Acknowledged, InboxPage, OfferedMessage } from '../contract/agent/messages.ts'
-import type { Receipt } from '../contract/events.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { ListenTransport } from './transport-choice.ts'
 

@@ -10,8 +10,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
+import { type AuthenticateFrame, closeCodes } from '../contract/agent/events.ts'
 import { streams } from '../contract/agent/streams.ts'
-import { type AuthenticateFrame, closeCodes } from '../contract/events.ts'
 import { failureOf, parseObject, readAnswer, refusalOf } from '../transport/answers.ts'
 import { trusting } from '../transport/authorities.ts'
 import { LocalError } from '../transport/failures.ts'

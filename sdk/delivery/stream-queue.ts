@@ -14,8 +14,9 @@
  *
  * Contract §6.
  */
+
+import type { Receipt } from '../contract/agent/events.ts'
 import type { OfferedMessage } from '../contract/agent/messages.ts'
-import type { Receipt } from '../contract/events.ts'
 import { limits } from '../contract/limits.ts'
 import { BridgeError, LocalError, type RequestName } from '../transport/failures.ts'
 import type { Attempt } from './attempt.ts'

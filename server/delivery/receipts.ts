@@ -3,7 +3,7 @@
  *
  * A receipt is a hint that may be lost. The message itself has the truth. Contract §6.
  */
-import type { Receipt } from '../../sdk/contract/events.ts'
+import type { Receipt } from '../../sdk/contract/agent/events.ts'
 import { createTopic, type Topic } from './topic.ts'
 
 /** By the agent that sent the messages. */

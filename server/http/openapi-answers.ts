@@ -8,11 +8,11 @@
  * Spec §4.1, §6; contract §1, §2.
  */
 import type { TSchema } from 'typebox'
+import { closeCodes } from '../../sdk/contract/agent/events.ts'
 import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
 import { callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { ErrorBody } from '../../sdk/contract/error-body.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
-import { closeCodes } from '../../sdk/contract/events.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { ref } from '../../sdk/contract/primitives.ts'
 

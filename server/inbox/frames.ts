@@ -1,7 +1,7 @@
 /** The first frame of a socket. Contract §6. */
 
 import { Compile } from 'typebox/compile'
-import { AuthenticateFrame } from '../../sdk/contract/events.ts'
+import { AuthenticateFrame } from '../../sdk/contract/agent/events.ts'
 import { ApiError } from '../api-error.ts'
 
 const check = Compile(AuthenticateFrame)

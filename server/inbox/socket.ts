@@ -9,7 +9,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import type { WebSocket } from 'ws'
-import { closeCodes, type ServerFrame } from '../../sdk/contract/events.ts'
+import { closeCodes, type ServerFrame } from '../../sdk/contract/agent/events.ts'
 import { emptySha256 } from '../../sdk/contract/helper/manifest.ts'
 import { contract } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'

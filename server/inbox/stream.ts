@@ -14,7 +14,12 @@
  *
  * Contract §6.
  */
-import type { HeartbeatEvent, MessagesEvent, Receipt, ReceiptsEvent } from '../../sdk/contract/events.ts'
+import type {
+  HeartbeatEvent,
+  MessagesEvent,
+  Receipt,
+  ReceiptsEvent,
+} from '../../sdk/contract/agent/events.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'

@@ -6,9 +6,9 @@
  */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { closeCodes } from '../../sdk/contract/agent/events.ts'
 import { answerHeaders } from '../../sdk/contract/answer-headers.ts'
 import { errors } from '../../sdk/contract/errors.ts'
-import { closeCodes } from '../../sdk/contract/events.ts'
 import { headerRules, headers } from '../../sdk/contract/headers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'

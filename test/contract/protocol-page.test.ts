@@ -6,8 +6,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { ClientFrame, closeCodes, ServerFrame, StreamEvent } from '../../sdk/contract/agent/events.ts'
 import { errors } from '../../sdk/contract/errors.ts'
-import { ClientFrame, closeCodes, ServerFrame, StreamEvent } from '../../sdk/contract/events.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 
 const page = readFileSync(new URL('../../docs/protocol.md', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 /** Event stream and WebSocket: the node pushes inbox messages and receipts. Spec §6; contract §6. */
 import { endpoint } from '../endpoint.ts'
-import { ClientFrame, ServerFrame, StreamEvent } from '../events.ts'
+import { ClientFrame, ServerFrame, StreamEvent } from './events.ts'
 
 export const streams = {
   events: endpoint({

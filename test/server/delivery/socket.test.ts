@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { closeCodes } from '../../../sdk/contract/events.ts'
+import { closeCodes } from '../../../sdk/contract/agent/events.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { testClock } from '../../support/clock.ts'
 import { RawConnection } from '../../support/raw-client.ts'

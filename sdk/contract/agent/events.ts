@@ -6,9 +6,9 @@
  * Spec §6; contract §6.
  */
 import { type Static, type TSchema, Type } from 'typebox'
-import { OfferedMessage } from './agent/messages.ts'
-import { ErrorBody } from './error-body.ts'
-import { named, ref, Strict, Timestamp, Uuid } from './primitives.ts'
+import { ErrorBody } from '../error-body.ts'
+import { named, ref, Strict, Timestamp, Uuid } from '../primitives.ts'
+import { OfferedMessage } from './messages.ts'
 
 export const MessagesEvent = named(
   'MessagesEvent',
