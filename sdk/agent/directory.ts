@@ -9,8 +9,6 @@
 import type { Message } from '../contract/agent/messages.ts'
 import type { Peer } from '../contract/agent/peers.ts'
 import { asId, whoThereIs } from '../names.ts'
-import type { Conversations } from '../resources/conversations.ts'
-import type { Peers } from '../resources/peers.ts'
 import { LocalError } from '../transport/failures.ts'
 import type { CallOptions } from '../transport/http.ts'
 
@@ -58,8 +56,12 @@ export interface DirectoryOptions {
   readonly store: DirectoryStore
   readonly agentId: string
   readonly clock: () => Date
-  readonly peers: Peers
-  readonly conversations: Conversations
+  /** Yields the peers that the node permits. `Peers` implements it. */
+  readonly peers: { all(options: CallOptions): AsyncIterable<Peer> }
+  /** Opens the conversation with an agent. `Conversations` implements it. */
+  readonly conversations: {
+    open(agentId: string, options: CallOptions): Promise<{ readonly id: string }>
+  }
 }
 
 const freshMs = 3_600_000

@@ -1,17 +1,21 @@
 /** Acknowledgements: the recipient reports that it recorded messages durably. Contract §7. */
 import { type Acknowledged, acknowledgements as entries } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
-import type { AcknowledgedIds } from '../delivery/seen-offers.ts'
 import type { CallOptions } from '../transport/http.ts'
 import type { Call } from './call.ts'
 
+/** Memory of the acknowledged messages, so that a listener drops their offers. */
+export interface AcknowledgedMemory {
+  add(messageIds: readonly string[]): void
+}
+
 export class Acknowledgements {
   readonly #call: Call
-  readonly #acknowledged: AcknowledgedIds
+  readonly #acknowledged: AcknowledgedMemory
 
-  constructor(call: Call, acknowledgedIds: AcknowledgedIds) {
+  constructor(call: Call, acknowledged: AcknowledgedMemory) {
     this.#call = call
-    this.#acknowledged = acknowledgedIds
+    this.#acknowledged = acknowledged
   }
 
   /**
