@@ -40,7 +40,6 @@ import { Messages } from './resources/messages.ts'
 import { Peers } from './resources/peers.ts'
 import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
-import { Tasks } from './resources/tasks.ts'
 import { Transfers } from './resources/transfers.ts'
 import { parseBaseUrl } from './transport/address.ts'
 import { type Pool, pooledFetch } from './transport/fetch.ts'
@@ -56,6 +55,7 @@ import {
 } from './waiting/questions.ts'
 import { TaskMessages } from './waiting/task-messages.ts'
 import { Watch } from './waiting/watch.ts'
+import { Tasks } from './work/tasks.ts'
 
 export class Bridge {
   readonly identity: Identity

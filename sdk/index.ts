@@ -144,8 +144,8 @@ export {
   NoAnswer,
   type Question,
 } from './waiting/questions.ts'
-export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './waiting/task-ends.ts'
 export type { ClaimOptions, HeldTask, TaskListOptions } from './work/calls.ts'
+export { type EndedTask, TaskUnfinished, type TaskWaitOptions } from './work/task-ends.ts'
 export {
   type ClaimedTask,
   type StopReason,

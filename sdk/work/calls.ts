@@ -1,8 +1,8 @@
 /**
  * Calls that a worker needs. `bridge.tasks` implements them.
  *
- * The interface is declared here so that this folder does not import sdk/resources/tasks.ts, which imports
- * this folder.
+ * The interface is declared here because tasks.ts imports the files that use it, and they must not import
+ * tasks.ts.
  */
 import type { Evidence, Task, TaskList, TaskRole, TaskState } from '../contract/agent/tasks.ts'
 import type { PageOptions } from '../resources/call.ts'

@@ -1,8 +1,8 @@
 /** `tasks.keep`: renewals of a claim with a clock that the pauses move, and what ends them. */
 import { expect, test } from 'vitest'
 import type { Task } from '../../../sdk/index.ts'
-import { Tasks, type TasksOfBridge } from '../../../sdk/resources/tasks.ts'
 import { BridgeError, LocalError } from '../../../sdk/transport/failures.ts'
+import { Tasks, type TasksOfBridge } from '../../../sdk/work/tasks.ts'
 
 const held = {
   id: 't1',

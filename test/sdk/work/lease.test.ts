@@ -5,9 +5,9 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import type { Task } from '../../../sdk/index.ts'
-import type { Tasks } from '../../../sdk/resources/tasks.ts'
 import { LocalError } from '../../../sdk/transport/failures.ts'
 import { Lease } from '../../../sdk/work/lease.ts'
+import type { Tasks } from '../../../sdk/work/tasks.ts'
 
 const task = { id: 't1', state: 'claimed', claim_ttl_seconds: 30 } as Task
 

@@ -21,14 +21,14 @@ import {
 } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
 import { asId } from '../names.ts'
+import { type Call, everyItem, given, type PageOptions } from '../resources/call.ts'
 import { BridgeError } from '../transport/failures.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
-import { type EndedTask, type TaskWaitOptions, waitForTask } from '../waiting/task-ends.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { Watch } from '../waiting/watch.ts'
-import type { ClaimOptions, HeldTask, TaskCalls, TaskListOptions } from '../work/calls.ts'
-import type { TaskHandler, Worked, WorkOptions } from '../work/work.ts'
-import { type Call, everyItem, given, type PageOptions } from './call.ts'
+import type { ClaimOptions, HeldTask, TaskCalls, TaskListOptions } from './calls.ts'
+import { type EndedTask, type TaskWaitOptions, waitForTask } from './task-ends.ts'
+import type { TaskHandler, Worked, WorkOptions } from './work.ts'
 
 /** Milliseconds that an answer may take in addition to the wait. */
 const answerMs = 30_000
@@ -86,7 +86,7 @@ export class Tasks implements TaskCalls {
    * archived project.
    */
   async work(handler: TaskHandler, options: WorkOptions = {}): Promise<Worked> {
-    const { Worker } = await import('../work/worker.ts')
+    const { Worker } = await import('./worker.ts')
     const { closing } = this.#ofBridge
     const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
     return new Worker({ tasks: this, ...this.#ofBridge }, handler, { ...options, signal }).run()
@@ -194,7 +194,7 @@ export class Tasks implements TaskCalls {
       readonly onRefused?: (refusal: BridgeError) => void
     } = {},
   ): Promise<void> {
-    const { Lease } = await import('../work/lease.ts')
+    const { Lease } = await import('./lease.ts')
     const { direct: tasks, keeper, monotonicMs, sleep, closing } = this.#ofBridge
     const askedMs = monotonicMs()
     const task = await this.renew(held, options)

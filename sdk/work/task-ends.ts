@@ -9,10 +9,10 @@
  */
 import { finalTaskStates, type Task } from '../contract/agent/tasks.ts'
 import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import type { TaskCalls } from '../work/calls.ts'
-import { timeoutOf, within } from './questions.ts'
-import type { TaskMessages } from './task-messages.ts'
-import type { Watch } from './watch.ts'
+import { timeoutOf, within } from '../waiting/questions.ts'
+import type { TaskMessages } from '../waiting/task-messages.ts'
+import type { Watch } from '../waiting/watch.ts'
+import type { TaskCalls } from './calls.ts'
 
 type Ended<State extends Task['state'], More> = Omit<Task, 'state' | keyof More> & {
   readonly state: State
