@@ -2,15 +2,15 @@
  * Interfaces of the parts of a Bridge that sending and receiving a file use: calls to the node, keys and
  * clocks.
  *
- * `bridge.transfers` implements {@link TransferCalls}. The interface is declared here, because
- * sdk/resources/transfers.ts loads the files of this folder and they must not import it.
+ * `bridge.transfers` implements {@link TransferCalls}. The interfaces are declared here, because
+ * sdk/resources/transfers.ts loads the files of this folder and they must not import sdk/resources.
  */
 import type { AgentAuthority } from '../agent/authority.ts'
 import type { Directory } from '../agent/directory.ts'
 import type { NodeClock } from '../agent/node-clock.ts'
+import type { Bootstrap } from '../contract/agent/bootstrap.ts'
+import type { RecipientKey } from '../contract/agent/peers.ts'
 import type { Transfer, TransferInput, TransferReceipt, TransferSecret } from '../contract/agent/transfers.ts'
-import type { BootstrapReader } from '../resources/bootstrap.ts'
-import type { RecipientKeys } from '../resources/recipient-keys.ts'
 import type { Address } from '../transport/address.ts'
 import type { CallOptions, KeyedOptions } from '../transport/http.ts'
 
@@ -30,9 +30,11 @@ export interface Moving {
   /** Looks up the recipient. */
   readonly directory: Directory
   /** Looks up the recipient's key, to which a file is sealed. */
-  readonly recipientKeys: RecipientKeys
+  readonly recipientKeys: {
+    ofConversation(conversationId: string, options: CallOptions): Promise<RecipientKey>
+  }
   /** Reads whether the node takes transfers now. */
-  readonly bootstrap: BootstrapReader
+  readonly bootstrap: { get(options: CallOptions): Promise<Bootstrap> }
   /** Address of the node. `authority` signs each request to its package store. */
   readonly address: Address
   readonly authority: AgentAuthority
