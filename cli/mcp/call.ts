@@ -11,11 +11,11 @@ import { createContext } from '../create-context.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { ExitReport } from '../failures/exit-report.ts'
 import { failureReport } from '../failures/failure-report.ts'
-import type { Params } from './json-rpc.ts'
-import { page } from './result.ts'
-import type { ToolResult } from './server.ts'
-import type { Tool } from './tool.ts'
+import type { Params } from './protocol/json-rpc.ts'
+import type { ToolResult } from './protocol/server.ts'
 import { asTool } from './tool-words.ts'
+import { page } from './tools/result.ts'
+import type { Tool } from './tools/tool.ts'
 
 /** Below the time limits of harnesses, of which 60 seconds is the shortest. Files take as long as they need. */
 const usualPatienceMs = 50_000

@@ -4,8 +4,8 @@ import type { CliContext } from '../context.ts'
 import { processOf } from '../hooks/harness-process.ts'
 import { terminalsOf } from '../hooks/terminals.ts'
 import { callTool } from './call.ts'
-import { linesOf } from './lines.ts'
-import { McpServer } from './server.ts'
+import { linesOf } from './protocol/lines.ts'
+import { McpServer } from './protocol/server.ts'
 import { toolsFor } from './tools.ts'
 
 export const instructions =

@@ -1,10 +1,11 @@
 /** All tools, in the order of the list. */
-import type { FilesFolder } from './folder.ts'
-import type { Tool } from './tool.ts'
+
 import { filesTool } from './tools/files.ts'
+import type { FilesFolder } from './tools/folder.ts'
 import { ack, history, inbox, reply, send } from './tools/messages.ts'
 import { peers } from './tools/peers.ts'
 import { taskTool } from './tools/task.ts'
+import type { Tool } from './tools/tool.ts'
 
 export const toolsFor = (files: FilesFolder): readonly Tool[] => [
   inbox,

@@ -11,10 +11,10 @@ import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { readAgeKey } from '../../profile/age-key.ts'
 import { transferStates } from '../../transfers/options.ts'
-import { actionOver, runAction } from '../actions.ts'
-import { given } from '../arguments.ts'
-import { existingInside, type FilesFolder, newInside } from '../folder.ts'
-import { line, type Tool, tool } from '../tool.ts'
+import { actionOver, runAction } from './actions.ts'
+import { given } from './arguments.ts'
+import { existingInside, type FilesFolder, newInside } from './folder.ts'
+import { line, type Tool, tool } from './tool.ts'
 
 const text = { type: 'string' } as const
 

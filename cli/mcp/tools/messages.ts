@@ -13,9 +13,9 @@ import { messageText } from '../../messages/message-text.ts'
 import { readerOf } from '../../messages/opened-bodies.ts'
 import { idempotencyKey, replyBy } from '../../messages/sending.ts'
 import { deliveryWords } from '../../terminal/words.ts'
-import { given } from '../arguments.ts'
-import { fitting } from '../result.ts'
-import { line, tool } from '../tool.ts'
+import { given } from './arguments.ts'
+import { fitting } from './result.ts'
+import { line, tool } from './tool.ts'
 
 const id = { type: 'string', idOf: { name: 'message_id' } } as const
 const received = { name: 'message_id', ofOthers: true } as const

@@ -1,7 +1,7 @@
 /** Tool for who is who: this agent, the owner's instructions, and the peers. */
 import { peers as listPeers } from '../../commands/peers.ts'
 import { whoami } from '../../commands/whoami.ts'
-import { line, tool } from '../tool.ts'
+import { line, tool } from './tool.ts'
 
 export const peers = tool({
   name: 'peers',

@@ -13,10 +13,10 @@ import { taskStopped } from '../../commands/task/stopped.ts'
 import { idempotencyKey, replyBy } from '../../messages/sending.ts'
 import { evidenceOption, type GivenEvidence } from '../../tasks/evidence.ts'
 import { taskStates } from '../../tasks/options.ts'
-import { actionOver, runAction } from '../actions.ts'
-import { given } from '../arguments.ts'
-import { existingInside, type FilesFolder } from '../folder.ts'
-import { line, type Tool, tool } from '../tool.ts'
+import { actionOver, runAction } from './actions.ts'
+import { given } from './arguments.ts'
+import { existingInside, type FilesFolder } from './folder.ts'
+import { line, type Tool, tool } from './tool.ts'
 
 const names = [
   ...(['list', 'show', 'create', 'claim', 'renew', 'progress', 'complete', 'fail', 'release'] as const),

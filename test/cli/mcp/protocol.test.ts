@@ -1,6 +1,6 @@
 /** `bridge mcp` on the wire: both eras, refusals, bounds and the end. None of these needs a node. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { lineBytes } from '../../../cli/mcp/lines.ts'
+import { lineBytes } from '../../../cli/mcp/protocol/lines.ts'
 import { Desk } from '../../support/desk.ts'
 import { TestHome } from '../../support/test-home.ts'
 import { McpSession, modern, type Response } from './mcp-session.ts'

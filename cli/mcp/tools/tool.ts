@@ -1,7 +1,7 @@
 /** Form of a tool: its definition for clients, and the function that a call runs. */
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../../context.ts'
+import type { Params } from '../protocol/json-rpc.ts'
 import { checked, type Properties, schemaOf, type Values } from './arguments.ts'
-import type { Params } from './json-rpc.ts'
 
 export interface Tool {
   /** As `tools/list` shows it. */

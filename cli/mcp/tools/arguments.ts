@@ -3,12 +3,12 @@
  *
  * The check never relies on the client, because a harness may drop parts of a schema. Codex drops bounds.
  */
-import { similarWords } from '../../sdk/contract/spelling.ts'
-import { CommandError } from '../exit-codes.ts'
-import { id } from '../ids/parse.ts'
-import type { SeenIds } from '../ids/seen.ts'
-import { type IdArgument, idOfArgument } from '../ids/typed.ts'
-import type { Params } from './json-rpc.ts'
+import { similarWords } from '../../../sdk/contract/spelling.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { id } from '../../ids/parse.ts'
+import type { SeenIds } from '../../ids/seen.ts'
+import { type IdArgument, idOfArgument } from '../../ids/typed.ts'
+import type { Params } from '../protocol/json-rpc.ts'
 
 export type Property = { readonly description?: string } & (
   | { readonly type: 'string'; readonly enum?: readonly string[]; readonly idOf?: IdOf }

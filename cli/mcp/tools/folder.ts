@@ -6,7 +6,7 @@
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
-import { CommandError } from '../exit-codes.ts'
+import { CommandError } from '../../exit-codes.ts'
 
 export interface FilesFolder {
   /** The folder, as it was given. */

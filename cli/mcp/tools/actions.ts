@@ -1,5 +1,5 @@
 /** Tools with several actions: which arguments each action needs and takes. */
-import type { CliContext } from '../context.ts'
+import type { CliContext } from '../../context.ts'
 import { type Properties, type Values, wrong } from './arguments.ts'
 
 export interface Action {

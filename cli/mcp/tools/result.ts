@@ -4,8 +4,8 @@
  * A longer text is cut between lines. A line that is too long is continued on lines that begin with `|+ ` in a
  * fenced body, so no part of a body can begin a line of its own.
  */
-import type { Message } from '../../sdk/index.ts'
-import { messageText, type Reader } from '../messages/message-text.ts'
+import type { Message } from '../../../sdk/index.ts'
+import { messageText, type Reader } from '../../messages/message-text.ts'
 import { wrong } from './arguments.ts'
 
 export const resultBytes = 16 * 1024
