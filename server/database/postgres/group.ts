@@ -4,7 +4,7 @@
  * - The group locks the rows of its lanes. So a project has one writer at a time, and ids that are taken
  *   under the lock are in the order of commits. If another process holds some of the lanes, the group runs
  *   without their requests. If it holds none, it waits for those of the first request.
- * - Units run one after another without savepoints. If a unit fails after it has written, or if a statement
+ * - Units run one after another without savepoints, and post their inserts (`unit-view.ts`). If a unit fails after it has written, or if a statement
  *   fails, the group is rolled back and runs again, now with a savepoint for each unit. So a unit may run
  *   more than once.
  * - If the answer to COMMIT is lost, another connection asks what became of the transaction.
@@ -26,7 +26,7 @@ import {
 } from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
 import { spendNonces } from './nonces.ts'
-import { PostgresView } from './unit-view.ts'
+import { Posted, PostgresView } from './unit-view.ts'
 import { DatabaseForgotError, type Witness } from './witness.ts'
 
 export interface LanedRequest extends Request {
@@ -158,8 +158,9 @@ export class Groups {
         begun = await this.#begin(connection, first, true)
         held = this.#heldBy(begun, requests)
       }
-      const outcomes = await this.#runUnits(connection, held, careful)
-      await this.#commit(linked, begun)
+      const posted = careful ? undefined : new Posted()
+      const outcomes = await this.#runUnits(connection, held, posted)
+      await this.#commit(linked, begun, posted)
       const isHeld = new Set(held)
       return {
         done: held.map((request, index) => ({ request, outcome: outcomes[index] as Outcome })),
@@ -226,25 +227,28 @@ export class Groups {
   async #runUnits(
     connection: PostgresConnection,
     requests: readonly LanedRequest[],
-    careful: boolean,
+    /** Undefined: each unit gets a savepoint. */
+    posted: Posted | undefined,
   ): Promise<Outcome[]> {
     const refusals = await spendNonces(connection, requests)
     const outcomes: Outcome[] = []
     for (const [index, request] of requests.entries()) {
       const refusal = refusals[index]
       if (refusal !== undefined) outcomes.push({ ok: false, error: refusal })
-      else if (careful) outcomes.push(await this.#runInSavepoint(connection, request))
-      else outcomes.push(await this.#runPlain(connection, request))
+      else if (posted === undefined) outcomes.push(await this.#runInSavepoint(connection, request))
+      else outcomes.push(await this.#runPlain(connection, request, posted))
     }
     return outcomes
   }
 
-  async #runPlain(connection: PostgresConnection, request: LanedRequest): Promise<Outcome> {
-    const view = new PostgresView(connection)
+  async #runPlain(connection: PostgresConnection, request: LanedRequest, posted: Posted): Promise<Outcome> {
+    const view = new PostgresView(connection, posted)
     const outcome = await settled(view, new Unit(view, this.#options), request)
     this.#noteChanges(view)
     if (view.lost !== undefined) {
-      throw isStatementError(view.lost) ? new NeedsSavepointsError('', { cause: view.lost }) : view.lost
+      // After the refusal of a posted insert, the next statement is refused because the transaction is aborted.
+      const cause = posted.failure ?? view.lost
+      throw isStatementError(cause) ? new NeedsSavepointsError('', { cause }) : cause
     }
     if (!outcome.ok && view.wrote) throw new NeedsSavepointsError('', { cause: outcome.error })
     return outcome
@@ -267,11 +271,11 @@ export class Groups {
   }
 
   /** Sends the last statements and COMMIT together. */
-  async #commit({ connection, server }: Linked, { xid, lanes }: Begun): Promise<void> {
+  async #commit({ connection, server }: Linked, { xid, lanes }: Begun, inserts?: Posted): Promise<void> {
     const { steady, ids, witness, monotonicMs, nodeId, link } = this.#options
     const last = ids.last()
     const reading = nodeId === undefined ? undefined : steady.due(this.#changes)
-    const posted: Promise<unknown>[] = []
+    const posted: Promise<unknown>[] = [...(inserts?.answers ?? [])]
     if (reading !== undefined) {
       const values = [reading.wall_ms, reading.steady_ms]
       posted.push(connection.query({ ...writeReading, values }))

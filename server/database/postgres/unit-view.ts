@@ -1,4 +1,10 @@
-/** One unit's view of a connection to PostgreSQL, usable until `end`. */
+/**
+ * One unit's view of a connection to PostgreSQL, usable until `end`.
+ *
+ * An insert whose answer is known before it is sent is posted: the unit goes on without the answer. Later statements of
+ * the connection see the row. If a posted insert fails, PostgreSQL refuses the rest of the transaction, and the group
+ * runs again with an answer to each statement.
+ */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import type { NumberedQuery, UnitView } from '../connection.ts'
 import { UnitOverrunError } from '../unit-overrun.ts'
@@ -7,18 +13,45 @@ import { postgresDialect } from './dialect.ts'
 
 const rowsOnly = /^\s*(?:select|insert|update|delete|with|values)\b/i
 const readsOnly = /^\s*(?:select|values)\b/i
+/** An insert of one row that either inserts it or fails. Kysely writes it so. */
+const oneRow = /^insert into "\w+" \([^()]*\) values \([^()]*\)$/
+
+/** The inserts of a group that were sent without waiting for their answers. */
+export class Posted {
+  readonly answers: Promise<unknown>[] = []
+  #failure: unknown
+
+  /** The first refusal that arrived. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  add(answer: Promise<unknown>): void {
+    this.answers.push(
+      answer.catch((error: unknown) => {
+        this.#failure ??= error
+        throw error
+      }),
+    )
+    // COMMIT waits for all of them. Until then a refusal is not unhandled.
+    this.answers.at(-1)?.catch(() => {})
+  }
+}
 
 export class PostgresView implements DatabaseConnection, UnitView {
   readonly dialect = postgresDialect
   readonly #connection: PostgresConnection
+  readonly #posted: Posted | undefined
   #refuse: (() => Error) | undefined
   #lost: unknown
   #running = 0
   #wrote = false
   #whenIdle = () => {}
 
-  constructor(connection: PostgresConnection) {
+  /** Without `posted`, each statement waits for its answer. */
+  constructor(connection: PostgresConnection, posted?: Posted) {
     this.#connection = connection
+    this.#posted = posted
   }
 
   /** The first error of a statement. PostgreSQL then refuses all others of the transaction. */
@@ -89,6 +122,10 @@ export class PostgresView implements DatabaseConnection, UnitView {
     const { text } = statement
     if (!rowsOnly.test(text)) throw new Error(`a unit may only read and write rows, not run: ${text}`)
     if (!readsOnly.test(text)) this.#wrote = true
+    if (this.#posted !== undefined && oneRow.test(text)) {
+      this.#posted.add(this.#connection.query(statement))
+      return { rows: [], count: 1, command: 'INSERT' }
+    }
     this.#running += 1
     try {
       return await this.#connection.query<R>(statement)

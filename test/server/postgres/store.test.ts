@@ -14,7 +14,7 @@ import { openPostgresDatabase } from '../../../server/database/postgres/database
 import { startServer } from '../../../server/server.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { makeInstallation } from '../../support/installation.ts'
-import { dropDatabase, isOnPostgres, storeSettings } from '../../support/postgres.ts'
+import { dropDatabase, isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
 import { add, outcomes } from '../database/store.ts'
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'bridge-'))
@@ -92,6 +92,32 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
       write(nodeLane, (tx) => add(tx, 'ben')),
     ]
     expect(await outcomes(writes)).toEqual(['done', 'Error', '23505', 'done'])
+    expect(await names()).toEqual(['ada', 'ben'])
+  })
+
+  test('a unit goes on before the database has answered to its insert', async () => {
+    await onDatabase(data, async (client) => {
+      await client.query('BEGIN; LOCK TABLE owner_users IN SHARE MODE')
+      const posted = Promise.withResolvers<void>()
+      const write = store.writer.write(nodeLane, async (tx) => {
+        await add(tx, 'dora')
+        posted.resolve()
+      })
+      await posted.promise
+      expect(await names()).not.toContain('dora')
+      await client.query('COMMIT')
+      await write
+    })
+    expect(await names()).toContain('dora')
+    await store.writer.write(nodeLane, async (tx) => {
+      await add(tx, 'emil')
+      const { name } = await tx.db
+        .selectFrom('owner_users')
+        .select('name')
+        .where('name', '=', 'emil')
+        .executeTakeFirstOrThrow()
+      await tx.db.deleteFrom('owner_users').where('name', 'in', [name, 'dora']).execute()
+    })
     expect(await names()).toEqual(['ada', 'ben'])
   })
 
