@@ -158,7 +158,8 @@ class Supervised implements ServerProcess {
 
   #settings() {
     const fixed = { data: this.data, port: String(this.port) }
-    return { ...generous, ...storeSettings(this.data), ...this.#options.settings, ...fixed }
+    const store = this.#namesDatabase() ? {} : storeSettings(this.data)
+    return { ...generous, ...store, ...this.#options.settings, ...fixed }
   }
 
   #environment(): NodeJS.ProcessEnv {
