@@ -35,13 +35,13 @@ describe.skipIf(!isOnPostgres)('with many rows', () => {
     const hex = (number: string) => `lpad(to_hex(${number}), 4, '0')`
     const older = `'0190' || ${hex('n / 4096')} || '-' || ${hex('n % 4096')} || substr(id, 14)`
     const changed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-      // Old messages do not count for the loop guard.
-      messages: { id: older, root_id: older, sequence: 'n', created_at: "'2020-01-01T00:00:00.000Z'" },
+      messages: { id: older, root_id: older, sequence: 'n' },
       tasks: { id: older, state: "'completed'", ended: "'completed'", outcome_kind: "'completed'" },
       idempotency: { key: 'key || n' },
       audit: { id: older },
     }
     await onDatabase(bridge.data, async (client) => {
+      await client.query('UPDATE projects SET message_budget = 1000000')
       await client.query(`UPDATE messages SET sequence = sequence + ${rows}`)
       await client.query(`UPDATE conversations SET last_sequence = last_sequence + ${rows}`)
       for (const table of large) {
