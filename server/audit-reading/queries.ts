@@ -15,7 +15,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
 import { afterAll, beforeAll, placeOf } from '../database/page.ts'
-import { aside, below, beyond, inOrder, inOrderOf } from '../database/sql.ts'
+import { aside, below, beyond, firstOfKinds, inOrder, inOrderWithin, isAmong } from '../database/sql.ts'
 import type { AuditRow, Db } from '../database/tables.ts'
 
 const between = (first: string, last: string) =>
@@ -37,12 +37,12 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
   const all = db
     .selectFrom('audit')
     .selectAll()
-    .orderBy(inOrder, direction)
     .limit(limit + 1)
   if (subject === undefined && kind === undefined && actor !== undefined)
-    return all.where(inOrder, 'in', firstsOfKinds(projectId, actor, query))
+    return all.where(isAmong(firstsOfKinds(projectId, actor, query))).orderBy(inOrder, direction)
   const usesKindIndex = subject === undefined
   return all
+    .orderBy(inOrderWithin(usesKindIndex ? 'project_id' : 'subject_id', direction))
     .where(usesKindIndex ? 'project_id' : aside('project_id'), 'is', projectId)
     .where(between(...boundsOf(query)))
     .$if(subject !== undefined, (some) => some.where('subject_id', '=', subject ?? ''))
@@ -59,18 +59,17 @@ export function recordsQuery(db: Db, projectId: string | null, query: AuditQuery
 function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuery) {
   const mine = projectId === null ? sql`project_id is null` : sql`project_id = ${projectId}`
   const by = sql`from audit where ${mine} and actor_id = ${actor}`
-  const direction = query.order === 'newest_first' ? sql`desc` : sql`asc`
+  const { direction } = placeOf(query)
   const maxRows = (query.limit ?? limits.pageDefault) + 1
-  return sql<number>`(
+  const firsts = sql`select ${inOrder} ${by} and kind = kinds.kind and ${between(...boundsOf(query))}
+    order by ${inOrderWithin('project_id', direction)} limit ${maxRows}`
+  return sql<number>`
     with recursive kinds (kind) as (
       select min(kind) ${by}
       union all
       select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
     )
-    select ${inOrderOf('first')} from kinds cross join audit as first where kinds.kind is not null and ${inOrderOf('first')} in (
-      select ${inOrder} ${by} and kind = kinds.kind and ${between(...boundsOf(query))}
-        order by ${inOrder} ${direction} limit ${maxRows}
-    ))`
+    ${firstOfKinds(firsts, direction, maxRows)}`
 }
 
 export const listRecords = (db: Db, projectId: string | null, query: AuditQuery): Promise<AuditRow[]> =>

@@ -7,6 +7,7 @@ import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { beforeAll, type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { pageOfPart } from '../database/sql.ts'
 import type { ConversationRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import { pairOf } from './pairs.ts'
@@ -128,8 +129,14 @@ export async function insertConversation(
   return id
 }
 
+interface PageOfAgent {
+  readonly agentId: string
+  readonly after: string
+  readonly limit: number
+}
+
 /** Visible conversations in which the agent is `agent_a` or `agent_b`. */
-const onSide = (db: Db, side: 'agent_a' | 'agent_b', agentId: string, after: string) =>
+const onSide = (db: Db, side: 'agent_a' | 'agent_b', { agentId, after, limit }: PageOfAgent) =>
   withNames(db)
     .where(side, '=', agentId)
     .where((eb) =>
@@ -148,20 +155,22 @@ const onSide = (db: Db, side: 'agent_a' | 'agent_b', agentId: string, after: str
     .where('a.state', '=', 'enabled')
     .where((eb) => eb.or([eb('b.state', 'is', null), eb('b.state', '=', 'enabled')]))
     .where('conversations.id', '>', after)
+    .modifyEnd(pageOfPart(sql.ref('conversations.id'), limit))
 
-const ofAgent = prepared<{ agent_id: string; after: string; limit: number }>()((db, p) =>
-  onSide(db, 'agent_a', p('agent_id'), p('after'))
-    .unionAll(onSide(db, 'agent_b', p('agent_id'), p('after')))
+const ofAgent = prepared<PageOfAgent>()((db, p) => {
+  const page = { agentId: p('agentId'), after: p('after'), limit: p('limit') }
+  return onSide(db, 'agent_a', page)
+    .unionAll(onSide(db, 'agent_b', page))
     .orderBy('id')
-    .limit(p('limit')),
-)
+    .limit(page.limit)
+})
 
 export async function listForAgent(
   db: Db,
   agentId: string,
   { after, limit = limits.pageDefault }: PageQuery,
 ): Promise<Page<Conversation>> {
-  const rows = await ofAgent.all(db, { agent_id: agentId, after: after ?? beforeAll, limit: limit + 1 })
+  const rows = await ofAgent.all(db, { agentId, after: after ?? beforeAll, limit: limit + 1 })
   return toPage(rows, limit, after, toConversation)
 }
 

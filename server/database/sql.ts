@@ -41,6 +41,42 @@ export const inOrder = either<number>(sql`rowid`, sql`id`)
 export const inOrderOf = (table: string) =>
   either<number>(sql`${sql.table(table)}.rowid`, sql`${sql.table(table)}.id`)
 
+/**
+ * Order of rows with one value of `column`. The planner of PostgreSQL does not see that `is null` leaves one
+ * value, so its index on (…, column, id) needs the column in the order.
+ */
+export const inOrderWithin = (column: string, direction: 'asc' | 'desc') =>
+  either<number>(
+    sql`rowid ${sql.raw(direction)}`,
+    sql`${sql.ref(column)} ${sql.raw(direction)}, id ${sql.raw(direction)}`,
+  )
+
+/**
+ * End of each part of a `union all` whose rows are merged in this order. SQLite reads a part only as far as
+ * the page needs it. PostgreSQL does so only if the part has its own limit.
+ */
+export const pageOfPart = (order: RawBuilder<unknown>, limit: number) =>
+  either<unknown>(sql``, sql`order by ${order} limit ${limit}`)
+
+/**
+ * Keys of the rows of `audit` that `rows` selects for each of the `kinds`: on PostgreSQL the first of them
+ * only. SQLite has no `lateral`.
+ */
+export const firstOfKinds = (rows: RawBuilder<unknown>, direction: 'asc' | 'desc', limit: number) =>
+  either<number>(
+    sql`select first.rowid from kinds cross join audit as first
+      where kinds.kind is not null and first.rowid in (${rows})`,
+    sql`select first.id from kinds cross join lateral (${rows}) as first
+      where kinds.kind is not null order by first.id ${sql.raw(direction)} limit ${limit}`,
+  )
+
+/**
+ * Rows with these keys. The planner of PostgreSQL scans the table for the result of a subquery, and follows
+ * the index for an array.
+ */
+export const isAmong = (keys: RawBuilder<unknown>) =>
+  either<SqlBool>(sql`rowid in (${keys})`, sql`id = any(array(${keys}))`)
+
 /** {@link inOrder} of a stored answer, which has no id. */
 export const arrival = either<number>(sql`rowid`, sql`arrival`)
 

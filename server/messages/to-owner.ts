@@ -7,6 +7,7 @@ import type { OwnerInboxMessage } from '../../sdk/contract/owner/messages.ts'
 import { listByIds, toConversation } from '../conversations/store.ts'
 import { beforeAll, type Page, type PageQuery, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
+import { pageOfPart } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
 import { toMessage } from './store.ts'
 
@@ -33,6 +34,7 @@ const openIds = prepared<Place>()((db, p) => {
       .where(isOpenToOwner)
       .where('type', '=', sql.lit(type))
       .where('id', '>', p('after'))
+      .modifyEnd(pageOfPart(sql.ref('id'), p('limit')))
   return [...agentMessageTypes, 'task' as const]
     .reduce((all, type) => all.unionAll(ofType(type)), ofType('transfer'))
     .orderBy('id')

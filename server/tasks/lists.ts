@@ -13,7 +13,7 @@ import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
 import { type PageQuery, type Place, placeOf } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
-import { aside, below, beyond, inOrder, isPairOf } from '../database/sql.ts'
+import { aside, below, beyond, inOrder, inOrderWithin, isPairOf, pageOfPart } from '../database/sql.ts'
 import type { Db, Tables } from '../database/tables.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { isFinal, type TaskState } from './rules.ts'
@@ -54,20 +54,23 @@ function listsBy(side: Side, narrow: Narrow, direction: Place['direction'] = 'as
         .where(following('tasks', p('from'))),
       p,
     )
-  const ended = (db: Db, p: Parameters<Narrow>[1], state: TaskRow['ended']) =>
-    by(db, p).where('ended', 'is', state)
+  const inOneState = inOrderWithin('ended', direction)
+  const part = (db: Db, p: Parameters<Narrow>[1], ended: TaskRow['ended']) =>
+    by(db, p)
+      .where('ended', 'is', ended)
+      .modifyEnd(pageOfPart(inOneState, p('limit')))
   return {
     all: prepared<ListParameters>()((db, p) =>
-      ended(db, p, null)
-        .unionAll(ended(db, p, 'completed'))
-        .unionAll(ended(db, p, 'failed'))
-        .unionAll(ended(db, p, 'declined'))
-        .unionAll(ended(db, p, 'cancelled'))
+      part(db, p, null)
+        .unionAll(part(db, p, 'completed'))
+        .unionAll(part(db, p, 'failed'))
+        .unionAll(part(db, p, 'declined'))
+        .unionAll(part(db, p, 'cancelled'))
         .orderBy(sql.ref('place'), direction)
         .limit(p('limit')),
     ),
     open: prepared<ListParameters>()((db, p) =>
-      ended(db, p, null).where('state', '=', 'open').orderBy(inOrder, direction).limit(p('limit')),
+      by(db, p).where('ended', 'is', null).where('state', '=', 'open').orderBy(inOneState).limit(p('limit')),
     ),
     // Unary plus excludes all indexes but the one by the end of the claim.
     held: prepared<ListParameters>()((db, p) =>

@@ -2,20 +2,44 @@
 import {
   type BinaryOperationNode,
   OperatorNode,
+  ParensNode,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
   type RawNode,
+  type SelectQueryNode,
+  type SetOperationNode,
   ValueNode,
 } from 'kysely'
 import type { StoreDialect } from '../connection.ts'
 import { storeDialect } from '../dialect.ts'
 import { postgresForm } from '../sql.ts'
 
-/** Writes the second form of the fragments in `sql.ts`, and `=` for an `is` that compares with a value. */
+/**
+ * Writes the second form of the fragments in `sql.ts`, and `=` for an `is` that compares with a value. Each
+ * part of a union is in parentheses, so that the part can have its own limit.
+ */
 class FragmentCompiler extends PostgresQueryCompiler {
   protected override visitRaw(node: RawNode): void {
     super.visitRaw(postgresForm(node))
+  }
+
+  protected override visitSelectQuery(node: SelectQueryNode): void {
+    const { setOperations, orderBy, limit, ...first } = node
+    if (setOperations === undefined) {
+      super.visitSelectQuery(node)
+      return
+    }
+    const others = setOperations.map(
+      (part): SetOperationNode => ({ ...part, expression: ParensNode.create(part.expression) }),
+    )
+    this.append('select * from (')
+    this.compileList([ParensNode.create(first), ...others], ' ')
+    this.append(') as parts ')
+    this.compileList(
+      [orderBy, limit].filter((end) => end !== undefined),
+      ' ',
+    )
   }
 
   protected override visitBinaryOperation(node: BinaryOperationNode): void {
