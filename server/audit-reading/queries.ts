@@ -15,7 +15,16 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { AuditQuery, AuditRecord } from '../../sdk/contract/owner/audit.ts'
 import { firstIdAt } from '../database/ids.ts'
 import { afterAll, beforeAll, placeOf } from '../database/page.ts'
-import { aside, below, beyond, firstOfKinds, inOrder, inOrderWithin, isAmong } from '../database/sql.ts'
+import {
+  aside,
+  below,
+  beyond,
+  firstOfKinds,
+  inOrder,
+  inOrderWithin,
+  isAmong,
+  leastKind,
+} from '../database/sql.ts'
 import type { AuditRow, Db } from '../database/tables.ts'
 
 const between = (first: string, last: string) =>
@@ -65,9 +74,9 @@ function firstsOfKinds(projectId: string | null, actor: string, query: AuditQuer
     order by ${inOrderWithin('project_id', direction)} limit ${maxRows}`
   return sql<number>`
     with recursive kinds (kind) as (
-      select min(kind) ${by}
+      ${leastKind(by)}
       union all
-      select (select min(kind) ${by} and kind > kinds.kind) from kinds where kind is not null
+      select (${leastKind(sql`${by} and kind > kinds.kind`)}) from kinds where kind is not null
     )
     ${firstOfKinds(firsts, direction, maxRows)}`
 }

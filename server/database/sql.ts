@@ -71,6 +71,13 @@ export const firstOfKinds = (rows: RawBuilder<unknown>, direction: 'asc' | 'desc
   )
 
 /**
+ * Least kind of the rows of `audit`. The planner of PostgreSQL follows the index for `min` only if no column
+ * before it is null.
+ */
+export const leastKind = (rows: RawBuilder<unknown>) =>
+  either<string>(sql`select min(kind) ${rows}`, sql`(select kind ${rows} order by project_id, kind limit 1)`)
+
+/**
  * Rows with these keys. The planner of PostgreSQL scans the table for the result of a subquery, and follows
  * the index for an array.
  */

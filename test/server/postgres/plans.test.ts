@@ -95,6 +95,8 @@ describe.skipIf(!isOnPostgres)('with many rows', () => {
     'the messages to the owner': () => bridge.owner.ok({ target: '/api/admin/inbox' }),
     'a page of the audit': asOwner('/audit'),
     'the audit of the node': () => bridge.owner.ok({ target: '/api/admin/audit' }),
+    'the audit of the node, of an actor': () =>
+      bridge.owner.ok({ target: `/api/admin/audit?actor_id=${bridge.ada.id}` }),
     'the audit of an actor': () => asOwner(`/audit?actor_id=${bridge.ada.id}`)(),
     'the audit of an actor, one kind': () => asOwner(`/audit?actor_id=${bridge.ada.id}&kind=message.sent`)(),
     'the audit of one kind': asOwner('/audit?kind=message.sent'),
@@ -113,7 +115,10 @@ describe.skipIf(!isOnPostgres)('with many rows', () => {
           ...(values ?? []),
         ])
         const steps = plan.map((step) => step['QUERY PLAN'])
-        if (steps.some((step) => scan.test(step) || walk.test(step) || isLargeSort(step)))
+        if (
+          steps.some((step) => scan.test(step) || walk.test(step) || isLargeSort(step)) ||
+          leastOfAll.test(steps.join('\n'))
+        )
           found.push([text, ...steps].join('\n'))
       }
       return found
@@ -136,6 +141,9 @@ const walk = /Filter: .*\((?:ended|project_id) IS NULL\)/
 
 const isLargeSort = (step: string): boolean =>
   Number(/Sort {2}\(cost=\S+ rows=(\d+)/.exec(step)?.[1] ?? 0) > rows / 25
+
+/** The least of an actor's kinds is computed from all its records, not the first that the index has. */
+const leastOfAll = /Aggregate {2}.*\n +-> {2}Index (?:Only )?Scan using audit_by_actor/
 
 /** Records the statements that the server of this process runs during the request. */
 async function statementsOf(request: () => Promise<unknown>): Promise<Statement[]> {
