@@ -13,6 +13,8 @@ const folder = join(import.meta.dirname, '../trees')
 const volatile: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '(id)'],
   [/\b127\.0\.0\.1:\d+/g, '(node)'],
+  // The polite region holds the latest announcement, at most one in 5 seconds.
+  [/^- status: .*$/gm, '- status'],
 ]
 
 /** Compares the tree of the page with the recorded one. `more` names further texts that differ between runs. */

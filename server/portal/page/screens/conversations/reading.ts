@@ -4,7 +4,7 @@
  * - A page of the node has 100 messages. One read runs at a time.
  * - The node records no event for an offer, so its mark is read again while a message waits for its reader.
  */
-import { computed, effect, type ReadonlySignal, signal } from '@preact/signals'
+import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals'
 import {
   type AuditRecord,
   type Conversation,
@@ -83,12 +83,16 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     }
   }
   const begin = async (sequence: number | undefined) => {
-    about.value = await owner.conversations.get(project, id, options)
-    const isLatest = sequence === undefined || sequence + after > about.value.last_sequence
+    const found = await owner.conversations.get(project, id, options)
+    const isLatest = sequence === undefined || sequence + after > found.last_sequence
     const read = await page(isLatest ? {} : { beforeSequence: sequence + after })
-    messages.value = read.messages
-    hasOlder.value = read.has_more
-    hasNewer.value = !isLatest
+    // Together: else the screen is drawn without messages first, and then announces all of them as new.
+    batch(() => {
+      about.value = found
+      messages.value = read.messages
+      hasOlder.value = read.has_more
+      hasNewer.value = !isLatest
+    })
   }
   /** Reads messages of the range again whose marks have changed. */
   const again = async (changed: readonly Message[]) => {
