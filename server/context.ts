@@ -33,7 +33,7 @@ import type { LogStream } from './log-stream.ts'
 import { createHostHistories } from './metrics/host-history.ts'
 import type { Meters } from './metrics/meters.ts'
 import { watchOwnHost } from './metrics/own-host.ts'
-import { createPackages } from './package-store/packages.ts'
+import type { Packages } from './package-store/packages.ts'
 import type { Storage } from './storage/storage.ts'
 
 /** Clocks and randomness that a test hands in; the program uses the real ones. */
@@ -86,6 +86,7 @@ export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'ra
   readonly store: NodeDatabase
   readonly commits: CommitListeners
   readonly storage: Storage
+  readonly packages: Packages
   readonly meters: Meters | undefined
   readonly portalOrigin: () => string
   readonly ownsDataFolder: () => boolean
@@ -158,11 +159,8 @@ export function createContext(parts: ContextParts) {
     ownerWaits: createOwnerWaits(),
     ownerViews: createOwnerViews(),
 
-    packages: createPackages({
-      data: config.data,
-      spareBytes: config.packageSpareBytes,
-      elapsedMs: monotonicMs,
-    }),
+    /** The bytes of packages. */
+    packages: parts.packages,
     /** Removals of packages that are in progress, by transfer. */
     packageRemovals: new Map<string, Promise<void>>(),
 

@@ -29,6 +29,7 @@ import { jobsOf } from './maintenance-jobs.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
 import { observe } from './observe.ts'
+import { openPackages } from './open-packages.ts'
 import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
@@ -103,6 +104,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onForgotten: (error) =>
         app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
     })
+    const packages = await openPackages(config, { monotonicMs })
     const context = createContext({
       config,
       clock,
@@ -114,6 +116,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       store,
       commits,
       storage,
+      packages,
       meters,
       portalOrigin: originOf(app, config),
       ownsDataFolder: lock.isInPlace,

@@ -28,6 +28,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'delivery',
       'identity',
       'metrics',
+      'package-store/folder',
       'package-store',
       'client-package',
       'config.ts',
@@ -35,7 +36,15 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
   },
   {
     name: 'shared',
-    folders: ['open-store.ts', 'context.ts', 'route.ts', 'idempotency.ts', 'maintenance', 'audit'],
+    folders: [
+      'open-store.ts',
+      'open-packages.ts',
+      'context.ts',
+      'route.ts',
+      'idempotency.ts',
+      'maintenance',
+      'audit',
+    ],
   },
   { name: 'nouns', folders: [] },
   {

@@ -19,7 +19,7 @@ import type { Tx } from '../../database/tx.ts'
 import type { TransferRow } from '../../database/work-tables.ts'
 import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
-import { digestOf, manifestOf, partsOf } from '../../package-store/packages.ts'
+import { digestOf, manifestOf, partsOf, type StoredPart } from '../../package-store/packages.ts'
 import { ownTransfer, requireMovable, requirePair } from '../actions.ts'
 import { recordChange } from '../changes.ts'
 import { requireNotRemoved, requirePackage, requireState } from '../rules.ts'
@@ -106,21 +106,25 @@ export async function uploadPart(
     })
     requireOffered(transfer, index, body)
     await permission.watch(transfer)
-    const { received, stored_parts } = await uploading(context, caller, id, async () => ({
-      received: await receive(context, transfer, index, { body, signal: permission.signal }),
-      stored_parts: (await context.packages.committed(transfer)).length,
-    }))
-    if (received.duplicate) return received
-    await writeAs(context, caller, async (tx, agent) => {
-      const now = await requireUploadable(context, tx, agent, id)
-      await recordChange(context, tx, now, {
-        kind: 'transfer.part_stored',
-        actor: agentActor(agent),
-        change: { stored_parts },
-        notices: [],
+    return await uploading(context, caller, id, async () => {
+      const { received, record } = await receive(context, transfer, index, {
+        body,
+        signal: permission.signal,
+      })
+      if (received.duplicate) return received
+      return writeAs(context, caller, async (tx, agent) => {
+        const now = await requireUploadable(context, tx, agent, id)
+        const stored_parts = await record(tx)
+        if (stored_parts === undefined) return { ...received, duplicate: true }
+        await recordChange(context, tx, now, {
+          kind: 'transfer.part_stored',
+          actor: agentActor(agent),
+          change: { stored_parts },
+          notices: [],
+        })
+        return received
       })
     })
-    return received
   } finally {
     permission.end()
   }
@@ -150,7 +154,7 @@ async function receive(
   transfer: TransferRow,
   index: number,
   { body, signal }: { readonly body: UnreadPart; readonly signal: AbortSignal },
-): Promise<PackagePart> {
+): Promise<StoredPart> {
   try {
     return await context.packages.receive(transfer, index, body.stream(), signal)
   } catch (error) {

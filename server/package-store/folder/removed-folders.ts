@@ -9,17 +9,13 @@
  */
 import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Limiter } from '../../sdk/parts/limiter.ts'
-import { platformCode } from '../../sdk/parts/part-error.ts'
-
-export interface RemovedFolder {
-  /** Settles when the disk blocks are freed. */
-  readonly gone: Promise<void>
-}
+import { Limiter } from '../../../sdk/parts/limiter.ts'
+import { platformCode } from '../../../sdk/parts/part-error.ts'
+import type { RemovedPackage } from '../packages.ts'
 
 export interface RemovedFolders {
   /** Renames the folder of a package. A missing folder is no error. */
-  detach(name: string): Promise<RemovedFolder>
+  detach(name: string): Promise<RemovedPackage>
   /** Frees renamed folders that still exist. */
   sweep(): Promise<void>
   /** Resolves when every renamed folder has been freed or freeing it has failed. */
