@@ -4,7 +4,13 @@
  * Every page that it opens records as faults: a console error, a violation of the content security policy, a
  * dialog of a script, and a request to another origin.
  */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core'
 import { describe } from 'vitest'
 import { hasChromium, launchOptions } from './chromium-program.ts'
 
@@ -32,8 +38,20 @@ export async function startChromium(): Promise<Chromium> {
   const browser = await (shared === undefined ? chromium.launch(launchOptions) : chromium.connect(shared))
   return {
     visitor: (origin, options = {}) => visit(browser, origin, options),
-    close: () => browser.close(),
+    close: async () => {
+      await Promise.all(browser.contexts().map(leaveRoutes))
+      await browser.close()
+    },
   }
+}
+
+/**
+ * Removes the routes of all pages. A route whose handler still waits for an answer would otherwise reject a promise
+ * outside of any test when its page closes, and fail the run.
+ */
+async function leaveRoutes(context: BrowserContext): Promise<void> {
+  const all = [context, ...context.pages()]
+  await Promise.all(all.map((each) => each.unrouteAll({ behavior: 'ignoreErrors' })))
 }
 
 async function visit(browser: Browser, origin: string, options: BrowserContextOptions): Promise<Visitor> {
@@ -52,12 +70,17 @@ async function visit(browser: Browser, origin: string, options: BrowserContextOp
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('dialog', (dialog) => {
     faults.push(`a dialog: ${dialog.message()}`)
-    void dialog.dismiss()
+    // A page that closes takes its dialog with it.
+    dialog.dismiss().catch(() => {})
   })
   page.on('request', (request) => {
     if (new URL(request.url()).origin !== origin) faults.push(`a request to ${request.url()}`)
   })
-  return { page, faults, picture: (name) => takePictures(page, name), close: () => context.close() }
+  const close = async () => {
+    await leaveRoutes(context)
+    await context.close()
+  }
+  return { page, faults, picture: (name) => takePictures(page, name), close }
 }
 
 /** Three widths in both themes. */
