@@ -57,8 +57,8 @@ async function noticeAt(event, session, directory, more) {
 export const AgentBridge = async ({ client, directory }) => {
   /** Sessions of subagents. They get no notices. */
   const subagents = new Set()
-  /** Notices for the next prompt, by session. */
-  const pending = new Map()
+  /** Notices of the start, by session. Each is a promise until the next prompt takes it. */
+  const starts = new Map()
   /** Sessions whose running turn was begun by a notice. */
   const woken = new Set()
   const waiters = new Map()
@@ -81,9 +81,29 @@ export const AgentBridge = async ({ client, directory }) => {
       if (notice !== undefined) await wake(session, notice)
     })
   }
+  /** Runs the hook of the start, once a session. */
+  const begin = (session) => {
+    if (!starts.has(session)) starts.set(session, noticeAt('session.created', session, directory, {}))
+    return starts.get(session)
+  }
+  /**
+   * Returns the notice for a prompt. opencode may begin the first turn before the event of the session arrives, so
+   * whichever is first starts the session, and the first prompt waits for its notice.
+   */
+  const noticeFor = async (session) => {
+    if (!starts.has(session) && await isSubagent(session)) return undefined
+    const told = await begin(session)
+    starts.set(session, undefined)
+    return told ?? await noticeAt('chat.message', session, directory, {})
+  }
+  const isSubagent = async (session) => {
+    const found = await client.session.get({ path: { id: session } }).catch(() => undefined)
+    if (found?.data?.parentID !== undefined) subagents.add(session)
+    return subagents.has(session)
+  }
   const end = (session) => {
     waiters.get(session)?.kill('SIGTERM')
-    for (const known of [subagents, pending, woken]) known.delete(session)
+    for (const known of [subagents, starts, woken]) known.delete(session)
     void noticeAt('session.deleted', session, directory, {})
   }
   process.once('exit', () => {
@@ -92,9 +112,8 @@ export const AgentBridge = async ({ client, directory }) => {
 
   const onEvent = {
     'session.created': async ({ info }) => {
-      if (info.parentID !== undefined) return subagents.add(info.id)
-      const notice = await noticeAt('session.created', info.id, directory, {})
-      if (notice !== undefined) pending.set(info.id, notice)
+      if (info.parentID === undefined) await begin(info.id)
+      else subagents.add(info.id)
     },
     'session.idle': async ({ sessionID }) => {
       if (subagents.has(sessionID)) return
@@ -118,8 +137,7 @@ export const AgentBridge = async ({ client, directory }) => {
     },
     'chat.message': async ({ sessionID }, { parts }) => {
       if (subagents.has(sessionID) || woken.has(sessionID)) return
-      const notice = (await noticeAt('chat.message', sessionID, directory, {})) ?? pending.get(sessionID)
-      pending.delete(sessionID)
+      const notice = await noticeFor(sessionID)
       const last = parts.at(-1)
       if (notice === undefined || last === undefined) return
       // The id sorts behind that of the last part.

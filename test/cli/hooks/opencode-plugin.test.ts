@@ -19,12 +19,15 @@ interface Plugin {
 }
 
 let folder: string
+/** Sessions that opencode knows, by id. */
+let sessions: Record<string, { readonly parentID?: string }>
 let prompts: { path: { id: string }; body: { parts: { text: string }[] } }[]
 let others: readonly ((code: number) => void)[]
 beforeEach(async () => {
   others = process.listeners('exit')
   folder = await mkdtemp(join(tmpdir(), 'plugin-'))
   prompts = []
+  sessions = { s1: {} }
 })
 afterEach(async () => {
   // The plugin ends its waiters when opencode exits.
@@ -33,16 +36,21 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Loads the plugin. `notices` has what each event's hook answers; a hook logs its input. */
-async function load(notices: Record<string, unknown>): Promise<Plugin> {
+/**
+ * Loads the plugin. `notices` has what each event's hook answers; a hook logs its input. A slow one waits until the
+ * file `go` is there.
+ */
+async function load(notices: Record<string, unknown>, slow: readonly string[] = []): Promise<Plugin> {
   const hook = join(folder, 'hook.mjs')
   await writeFile(
     hook,
-    `import { appendFileSync } from 'node:fs'
+    `import { appendFileSync, existsSync } from 'node:fs'
      const event = process.argv.at(-1)
      let text = ''
      for await (const chunk of process.stdin) text += chunk
      appendFileSync(${JSON.stringify(join(folder, 'log'))}, text + '\\n')
+     while (${JSON.stringify(slow)}.includes(event) && !existsSync(${JSON.stringify(join(folder, 'go'))}))
+       await new Promise((resolve) => setTimeout(resolve, 10))
      const answer = ${JSON.stringify(notices)}[event]
      if (answer !== undefined) console.log(typeof answer === 'string' ? answer : JSON.stringify(answer))`,
   )
@@ -58,7 +66,8 @@ async function load(notices: Record<string, unknown>): Promise<Plugin> {
   const promptAsync = async (prompt: (typeof prompts)[number]) => {
     prompts.push(prompt)
   }
-  return AgentBridge({ client: { session: { promptAsync } }, directory: '/project' })
+  const get = async ({ path: { id } }: { path: { id: string } }) => ({ data: sessions[id] })
+  return AgentBridge({ client: { session: { promptAsync, get } }, directory: '/project' })
 }
 
 const inputs = async (): Promise<Record<string, unknown>[]> =>
@@ -83,7 +92,44 @@ test('the notice of a prompt is one more part of it, and that of a tool is in it
   const content = [{ type: 'text', text: 'of a server' }]
   await plugin['tool.execute.after']({ sessionID: 's1' }, { content })
   expect(content[1]).toEqual({ type: 'text', text: 'two' })
-  expect((await inputs())[0]).toEqual({ session_id: 's1', cwd: '/project', hook_event_name: 'chat.message' })
+  expect((await inputs())[1]).toEqual({ session_id: 's1', cwd: '/project', hook_event_name: 'chat.message' })
+})
+
+const created = { event: { type: 'session.created', properties: { info: { id: 's1' } } } }
+const ask = async (plugin: Plugin) => {
+  const parts: { id: string; text?: string }[] = [{ id: 'prt_1' }]
+  await plugin['chat.message']({ sessionID: 's1' }, { parts })
+  return parts[1]?.text
+}
+
+test('the first prompt waits for the notice of the start, however slow its hook is', async () => {
+  const plugin = await load({ 'session.created': { notice: 'start' } }, ['session.created'])
+  await plugin.event(created)
+  const first = ask(plugin)
+  await vi.waitFor(async () => expect(await events()).toEqual(['session.created']), 10_000)
+  await writeFile(join(folder, 'go'), '')
+  expect(await first).toBe('start')
+  expect(await ask(plugin)).toBeUndefined()
+  expect(await events()).toEqual(['session.created', 'chat.message'])
+})
+
+test('a prompt before the event of its session starts the session, once', async () => {
+  const plugin = await load({ 'session.created': { notice: 'start' }, 'chat.message': { notice: 'prompt' } })
+  expect(await ask(plugin)).toBe('start')
+  await plugin.event(created)
+  expect([await ask(plugin), await events()]).toEqual(['prompt', ['session.created', 'chat.message']])
+})
+
+test('if the hook of the start says nothing, that of the first prompt may', async () => {
+  const plugin = await load({ 'chat.message': { notice: 'prompt' } })
+  await plugin.event(created)
+  expect([await ask(plugin), await events()]).toEqual(['prompt', ['session.created', 'chat.message']])
+})
+
+test('a prompt before the event of a session of a subagent gets nothing', async () => {
+  sessions = { s1: { parentID: 's0' } }
+  const plugin = await load({ 'session.created': { notice: 'start' }, 'chat.message': { notice: 'prompt' } })
+  expect([await ask(plugin), await events()]).toEqual([undefined, []])
 })
 
 test('at the end of a turn the notice continues it, and the next end says so; then the waiter runs', async () => {
