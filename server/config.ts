@@ -40,21 +40,21 @@ export const settings = [
     env: 'BRIDGE_HOST',
     kind: 'text',
     fallback: '127.0.0.1',
-    meaning: 'address to listen on; anything but loopback requires TLS or trusted_proxy',
+    meaning: 'address to listen on, where anything but loopback requires TLS or trusted_proxy',
   },
   {
     name: 'port',
     env: 'BRIDGE_PORT',
     kind: 'integer',
     fallback: '8484',
-    meaning: 'port to listen on; 0 picks a free port',
+    meaning: 'port to listen on, where 0 picks a free one',
   },
   {
     name: 'portal_origin',
     env: 'BRIDGE_PORTAL_ORIGIN',
     kind: 'text',
     fallback: '',
-    meaning: 'origin that owner requests must carry and that prompts name; the listening address if empty',
+    meaning: 'origin that owner requests must carry and that prompts name, by default the listening address',
   },
   {
     name: 'tls_cert',
@@ -76,7 +76,7 @@ export const settings = [
     kind: 'file',
     fallback: '',
     meaning:
-      'file with the certificate authority of this node or its proxy, in PEM, which prompts hand to agents; if empty, a self-signed certificate at the end of tls_cert',
+      'file with the certificate authority of this node or its proxy, in PEM. Prompts hand it to agents. By default it is a self-signed certificate at the end of tls_cert',
   },
   {
     name: 'trusted_proxy',
@@ -91,7 +91,7 @@ export const settings = [
     kind: 'text',
     fallback: '',
     meaning:
-      'PostgreSQL database as postgres://user@host/name; if empty, SQLite in the data folder. A password belongs in the variable, in database_url_file or in ~/.pgpass',
+      'PostgreSQL database as postgres://user@host/name, by default SQLite in the data folder. A password belongs in the variable, in database_url_file or in ~/.pgpass',
   },
   {
     name: 'database_url_file',
@@ -119,7 +119,7 @@ export const settings = [
     env: 'BRIDGE_ENVELOPE_KEY_FILE',
     kind: 'file',
     fallback: '',
-    meaning: 'file with the envelope key, 32 bytes in base64; envelope.key in the data folder if empty',
+    meaning: 'file with the envelope key, 32 bytes in base64, by default envelope.key in the data folder',
   },
   {
     name: 'rate_per_second',
@@ -154,7 +154,7 @@ export const settings = [
     env: 'BRIDGE_FAILED_AUTH_PER_MINUTE',
     kind: 'integer',
     fallback: String(limits.failedAuthPerMinute),
-    meaning: 'failed authentications per minute and address; beyond it the answer is 429',
+    meaning: 'failed authentications per minute and address before the answer is 429',
   },
   {
     name: 'max_waits',
@@ -183,7 +183,7 @@ export const settings = [
     kind: 'integer',
     fallback: '',
     meaning:
-      "maximum bytes of one sender's packages, open offers included; if empty, a quarter of packages_bytes, but at least package_bytes",
+      "maximum bytes of one sender's packages, open offers included, by default a quarter of packages_bytes, but at least package_bytes",
   },
   {
     name: 'package_spare_bytes',
@@ -197,21 +197,22 @@ export const settings = [
     env: 'BRIDGE_RESERVE_BYTES',
     kind: 'integer',
     fallback: String(limits.reserveBytes),
-    meaning: 'size of the reserve file, which the node deletes when the disk is full; 0 for none',
+    meaning: 'size of the reserve file, which the node deletes when the disk is full, or 0 for none',
   },
   {
     name: 'metrics_port',
     env: 'BRIDGE_METRICS_PORT',
     kind: 'integer',
     fallback: '',
-    meaning: 'port of the Prometheus metrics on metrics_host; no metrics if empty; 0 picks a free port',
+    meaning:
+      'port of the Prometheus metrics on metrics_host, where 0 picks a free one. By default there are no metrics',
   },
   {
     name: 'metrics_host',
     env: 'BRIDGE_METRICS_HOST',
     kind: 'text',
     fallback: '127.0.0.1',
-    meaning: 'loopback address of the metrics port; other addresses are refused',
+    meaning: 'address of the metrics port, which must be loopback',
   },
 ] as const satisfies readonly Setting[]
 

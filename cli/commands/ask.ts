@@ -36,7 +36,7 @@ export function askCommand(context: CliContext, run = ask): Command {
     .option('--resume <message_id>', 'keep waiting for the answer to this earlier question', id)
     .option(
       '--ack <when>',
-      'journal: acknowledge the answer once it is in the journal; manual: leave that to bridge ack',
+      'journal (acknowledge the answer once it is in the journal) or manual (leave that to bridge ack)',
       oneOf(['journal', 'manual']),
       'manual',
     )

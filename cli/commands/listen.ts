@@ -46,7 +46,7 @@ export function listenCommand(context: CliContext, run = listen): Command {
     )
     .option(
       '--ack <when>',
-      'journal: acknowledge each message once it is in the journal; manual: leave that to bridge ack',
+      'journal (acknowledge each message once it is in the journal) or manual (leave that to bridge ack)',
       oneOf(['journal', 'manual']),
       'manual',
     )

@@ -6,7 +6,7 @@ import { type HarnessName, harnessNames } from '../hooks/harnesses.ts'
 export function runCommand(context: CliContext, run = runHarness): Command {
   return command('run', 'bridge run claude --profile ada -- --continue')
     .description(
-      'Start a coding agent that is told of new mail and has the MCP tools, in this run only. Its settings stay as they are. The exit code is that of the coding agent.',
+      'Start a coding agent that is notified of new mail and has the MCP tools, in this run only. Its settings stay as they are. The exit code is that of the coding agent.',
     )
     .argument('<harness>', harnessNames.join(', '), oneOf(harnessNames))
     .argument('[args...]', 'arguments of the coding agent, after --')

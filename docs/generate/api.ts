@@ -8,7 +8,7 @@ import { headerRules, headers } from '../../sdk/contract/headers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { namedSchemas } from '../../sdk/contract/primitives.ts'
 import { limitsTable } from './limits.ts'
-import { code, link, page, spaced, table } from './markdown.ts'
+import { capital, code, facts, link, linkedSentence, page, spaced, table } from './markdown.ts'
 import { describe } from './schemas.ts'
 
 export const headingOf = ({ method, path }: EndpointSpec): string => `${method} ${path}`
@@ -37,24 +37,29 @@ const callers: Record<Caller, string> = {
 export function apiPage(): string {
   return page('API', [
     'Every endpoint of the running server. The rules behind it, such as how a request is signed, are in' +
-      ' [protocol.md](protocol.md); what each code means is in [errors.md](errors.md). The server publishes the' +
+      ' [protocol.md](protocol.md). The meaning of each code is in [errors.md](errors.md). The server publishes the' +
       ' same description as OpenAPI 3.1 at `GET /api/openapi`.',
     'A *uuid* is lower case. A *timestamp* is ISO 8601 in UTC with milliseconds and `Z`. Requests refuse fields' +
-      ' that are not listed; clients ignore fields of answers that they do not know. Every success is `200`, except for the upgrade of a socket.',
+      ' that are not listed. Clients ignore fields of answers that they do not know. Every success is `200`, except for' +
+      ' the upgrade of a socket.',
     '## Endpoints',
     table(
-      ['endpoint', 'caller', ''],
-      endpoints.map((entry) => [endpointLink(entry), callers[entry.caller], entry.summary]),
+      ['endpoint', 'caller', 'purpose'],
+      endpoints.map((entry) => [
+        code(headingOf(entry)),
+        callers[entry.caller],
+        linkedSentence(entry.summary, '', headingOf(entry)),
+      ]),
     ),
     '## Callers',
     table(
       ['caller', 'sends with every request'],
-      Object.entries(callers).map(([caller, words]) => [words, sentBy[caller as Caller]]),
+      Object.entries(callers).map(([caller, words]) => [capital(words), sentBy[caller as Caller]]),
     ),
-    `Every refusal has the body ${nameOf(ErrorBody)}. Codes that may be met anywhere; those of an endpoint stand with it:`,
+    `Every refusal has the body ${nameOf(ErrorBody)}. The section of an endpoint lists its own codes. These codes are common:`,
     table(['at', 'codes'], commonCodes()),
     '## Headers',
-    table(['header', 'form', ''], headerRows()),
+    table(['header', 'form', 'content'], headerRows()),
     'Of answers:',
     answerHeadersSection(),
     '## Limits',
@@ -83,35 +88,35 @@ function commonCodes(): string[][] {
       .join(', ')
   }
   return [
-    ['every endpoint', beyond('public')],
-    ['every endpoint that takes a body', codeLink('body_too_large')],
-    ['every agent endpoint', beyond('agent-without-session', 'public')],
-    ['every agent endpoint with a session', beyond('agent', 'agent-without-session')],
-    ['every owner endpoint behind a sign-in', beyond('owner', 'public')],
-    ['every way to sign in', beyond('owner-signing-in', 'public')],
-    ['every report of a host', beyond('telemetry', 'public')],
+    ['Every endpoint', beyond('public')],
+    ['Every endpoint that takes a body', codeLink('body_too_large')],
+    ['Every agent endpoint', beyond('agent-without-session', 'public')],
+    ['Every agent endpoint with a session', beyond('agent', 'agent-without-session')],
+    ['Every owner endpoint behind a sign-in', beyond('owner', 'public')],
+    ['Every way to sign in', beyond('owner-signing-in', 'public')],
+    ['Every report of a host', beyond('telemetry', 'public')],
   ]
 }
 
-const signed = `${code(headers.authorization)}; a key-bound or device-bound identity also ${code(headers.time)}, ${code(headers.nonce)} and ${code(headers.proof)}; a device-bound one also ${code(headers.device)}`
+const signed = `${code(headers.authorization)}. A key-bound or device-bound identity also sends ${code(headers.time)}, ${code(headers.nonce)} and ${code(headers.proof)}. A device-bound one also sends ${code(headers.device)}.`
 
 const sentBy: Record<Caller, string> = {
-  agent: `${signed}; ${code(headers.session)}`,
+  agent: `${code(headers.session)} and ${signed}`,
   'agent-without-session': signed,
-  owner: `the session cookie; with a POST also ${code(headers.origin)}`,
+  owner: `The session cookie, and with a POST also ${code(headers.origin)}`,
   'owner-signing-in': code(headers.origin),
   telemetry: `${code(headers.authorization)} with ${code('Bearer')} and the telemetry token`,
-  public: 'nothing',
+  public: 'Nothing more',
 }
 
 const headerNotes: Record<keyof typeof headerRules, string> = {
-  authorization: 'A credential id; a legacy credential adds `.` and its secret.',
+  authorization: 'A credential id. A legacy credential adds `.` and its secret.',
   time: 'Unix seconds at signing.',
   nonce: 'Base64url of at least 16 random bytes, never used before.',
   proof: 'Base64url of the 64 bytes of the Ed25519 signature, in its one canonical spelling.',
   device: 'JSON with exactly `os`, `machine` and `install`.',
   session: 'The id that starting a session answered.',
-  idempotencyKey: 'Chosen by the client, kept over every retry of the same request.',
+  idempotencyKey: 'Chosen by the client, and the same in every retry of a request.',
 }
 
 const headerRows = (): string[][] =>
@@ -125,13 +130,21 @@ export const answerHeadersSection = (): string =>
     ['header of an answer', 'on', 'value'],
     [
       ...answerHeaders.map(({ name, on, description }) => [code(name), on, description]),
-      [code('X-Content-Type-Options: nosniff'), 'every answer', ''],
+      [
+        code('X-Content-Type-Options: nosniff'),
+        'every answer',
+        'Browsers must not guess another content type.',
+      ],
       [
         code('Cache-Control: no-store'),
         'every answer but the file of the client and the assets of the page',
-        '',
+        'No cache stores the answer.',
       ],
-      [code('Cache-Control: public, max-age=31536000, immutable'), 'the file of the client', ''],
+      [
+        code('Cache-Control: public, max-age=31536000, immutable'),
+        'the file of the client',
+        'The bytes at this address never change.',
+      ],
       [
         code('Strict-Transport-Security: max-age=31536000'),
         'every answer, if the portal origin is https',
@@ -158,7 +171,7 @@ function section(entry: EndpointSpec): string[] {
   return [
     `### ${headingOf(entry)}`,
     entry.summary,
-    table(['', ''], factsOf(entry)),
+    facts(factsOf(entry)),
     ...(params ? ['Path:', describe(params)] : []),
     ...(query ? ['Query:', describe(query)] : []),
     ...(body ? [`Body: ${nameOf(body)}.`] : []),
@@ -172,23 +185,24 @@ function section(entry: EndpointSpec): string[] {
 
 function answerWords({ stream, bytes, frame = {}, response }: EndpointSpec): string {
   const pushed = '[protocol.md](protocol.md#10-delivery)'
-  if (stream === 'events') return `\`text/event-stream\`, each event a ${nameOf(response)}; see ${pushed}`
+  if (stream === 'events')
+    return `\`text/event-stream\`, each event a ${nameOf(response)}. Details are in ${pushed}`
   if (stream === 'socket')
-    return `\`101\`, then frames: of the client ${nameOf(frame)}, of the server ${nameOf(response)}; see ${pushed}`
+    return `\`101\`, then frames. The client sends ${nameOf(frame)}, and the server ${nameOf(response)}. Details are in ${pushed}`
   return bytes === 'response' ? 'the bytes, `application/octet-stream`' : nameOf(response)
 }
 
-function factsOf(entry: EndpointSpec): string[][] {
-  const facts = [
-    ['id', code(entry.id)],
-    ['caller', callers[entry.caller]],
+function factsOf(entry: EndpointSpec): (readonly [name: string, text: string])[] {
+  const rows: (readonly [name: string, text: string])[] = [
+    ['Id', code(entry.id)],
+    ['Caller', callers[entry.caller]],
   ]
-  if (entry.scope !== undefined) facts.push(['scope', scopesOf(entry)])
-  else if (entry.caller.startsWith('agent')) facts.push(['scope', 'any'])
-  if (entry.idempotent) facts.push([code(headers.idempotencyKey), 'required'])
-  if (entry.ownerOnly) facts.push(['role', 'the owner, not a project administrator'])
-  if (entry.fresh) facts.push(['sign-in', 'less than ten minutes old, or confirmed since'])
-  return facts
+  if (entry.scope !== undefined) rows.push(['Scope', scopesOf(entry)])
+  else if (entry.caller.startsWith('agent')) rows.push(['Scope', 'any'])
+  if (entry.idempotent) rows.push([code(headers.idempotencyKey), 'required'])
+  if (entry.ownerOnly) rows.push(['Role', 'the owner, not a project administrator'])
+  if (entry.fresh) rows.push(['Sign-in', 'less than ten minutes old, or confirmed since'])
+  return rows
 }
 
 const scopesOf = (entry: EndpointSpec): string => {

@@ -11,7 +11,7 @@ import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/ex
 import { program } from '../../cli/program.ts'
 import { environment, exitMeanings, primer } from '../../cli/terminal/help-topics.ts'
 import { settings } from '../../server/config.ts'
-import { code, codes, link, page, table } from './markdown.ts'
+import { capital, code, codes, facts, linkedSentence, page, stopped, table } from './markdown.ts'
 
 /** Command with the example from its help. */
 interface DescribedCommand {
@@ -29,15 +29,15 @@ export async function cliPage(): Promise<string> {
       ' no colour and no prompt. Secrets come from standard input or a file, never from an argument.',
     '## Commands',
     table(
-      ['command', ''],
-      commands.map(({ command, path }) => [link(code(path), '', path), command.description()]),
+      ['command', 'purpose'],
+      commands.map(({ command, path }) => [code(path), linkedSentence(command.description(), '', path)]),
     ),
     '## Options of every command',
-    table(['option', ''], (await tree(nowhere)).options.map(optionRow)),
+    table(['option', 'meaning'], (await tree(nowhere)).options.map(optionRow)),
     '## Each command',
     ...commands.map(section),
     '## Errors',
-    'An error is one line `bridge: …` on standard error, and at most one line `hint: …` with a next step. With' +
+    'An error is one line `bridge: …` on standard error, and at most one `hint: …` with a next step. With' +
       ' `--json` it is one JSON object on the last line of standard error:',
     [
       '```json',
@@ -52,14 +52,15 @@ export async function cliPage(): Promise<string> {
       ' report on standard error what they stored, and their exit code does not change.',
     '## Environment',
     table(
-      ['variable', ''],
+      ['variable', 'meaning'],
       Object.entries(environment).map(([name, meaning]) => [code(name), meaning]),
     ),
     'The variables for the settings of the server are in [operations.md](operations.md#settings).',
     '## Exit codes',
-    'The last column lists the codes of [errors.md](errors.md) and, in italics, errors of the program itself.' +
-      ' `unrecognized` is a code that this version of the program does not know.',
-    table(['code', 'name', 'meaning', 'reasons'], exitRows()),
+    table(['code', 'name', 'meaning'], exitRows()),
+    'These errors lead to each exit code. They are codes of [errors.md](errors.md) and, in italics, errors of the' +
+      ' program itself. `unrecognized` is a code that this version of the program does not know.',
+    facts(exitReasons()),
     '## For a coding agent',
     '`bridge help agents` prints this text, for the instructions of an agent:',
     ['```text', primer(await tree(nowhere)), '```'].join('\n'),
@@ -67,6 +68,9 @@ export async function cliPage(): Promise<string> {
 }
 
 const nowhere = (): Writable => new PassThrough()
+
+/** Capitalizes a text of the help, unless it begins with the values that may be given. */
+const prose = (text: string): string => (/^[a-z_]+(?:,| \(|:)/.test(text) ? text : capital(text))
 
 /** Returns the command tree of the real program, with a given standard output. */
 function tree(output: () => Writable): Promise<Command> {
@@ -138,7 +142,7 @@ function section({ command, path, example }: DescribedCommand): string {
     `### ${path}`,
     command.description(),
     code(usage.join(' ')),
-    rows.length === 0 ? '' : table(['', ''], rows),
+    rows.length === 0 ? '' : table(['option', 'meaning'], rows),
     own.length === listed.length ? '' : 'And a flag for each of the [settings](operations.md#settings).',
     ['```sh', example, '```'].join('\n'),
   ]
@@ -151,27 +155,42 @@ const argumentWord = (argument: Argument): string => {
   return argument.required ? `<${name}>` : `[${name}]`
 }
 
-const argumentRow = (argument: Argument): string[] => [code(argumentWord(argument)), argument.description]
+const argumentRow = (argument: Argument): string[] => [
+  code(argumentWord(argument)),
+  prose(argument.description),
+]
 
 function optionRow(option: Option): string[] {
   const notes = [
-    option.description,
-    option.argChoices ? `one of ${codes(option.argChoices)}` : '',
-    option.mandatory ? 'required' : '',
-    option.defaultValue === undefined ? '' : `default ${String(option.defaultValue)}`,
+    prose(option.description),
+    option.argChoices ? `One of ${codes(option.argChoices)}` : '',
+    option.mandatory ? 'Required' : '',
+    option.defaultValue === undefined ? '' : `Default ${String(option.defaultValue)}`,
   ]
-  return [code(option.flags), notes.filter((note) => note !== '').join('; ')]
+  return [
+    code(option.flags),
+    notes
+      .filter((note) => note !== '')
+      .map(stopped)
+      .join(' '),
+  ]
 }
 
+const exitNames = Object.keys(exitCodes) as ExitName[]
+
 const exitRows = (): string[][] =>
-  (Object.keys(exitCodes) as ExitName[]).map((name) => [
-    code(String(exitCodes[name])),
-    name,
-    exitMeanings[name],
-    [...named(refusalExits, name).map(code), ...named(localExits, name).map((each) => `*${each}*`)].join(
-      ', ',
-    ),
-  ])
+  exitNames.map((name) => [code(String(exitCodes[name])), name, exitMeanings[name]])
+
+const exitReasons = (): (readonly [code: string, reasons: string])[] =>
+  exitNames
+    .map((name) => {
+      const local = named(localExits, name).map((each) => `*${each}*`)
+      return [
+        code(String(exitCodes[name])),
+        [...named(refusalExits, name).map(code), ...local].join(', '),
+      ] as const
+    })
+    .filter(([, reasons]) => reasons !== '')
 
 const named = (exits: Readonly<Record<string, ExitName>>, name: ExitName): string[] =>
   Object.keys(exits).filter((each) => exits[each] === name)

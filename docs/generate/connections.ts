@@ -2,7 +2,7 @@
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { createPresence, type StoredContact } from '../../server/delivery/presence.ts'
-import { table } from './markdown.ts'
+import { grid } from './markdown.ts'
 
 const start = Date.parse('2026-01-01T00:00:00.000Z')
 
@@ -57,7 +57,7 @@ export function connectionTable(): string {
       observed(0, contact, { credential_expires_at: new Date(start).toISOString() }),
     ],
   ]
-  return table(
+  return grid(
     ['observed', '`connected`', '`listening_now`', '`next_contact.kind`', '`overdue`'],
     cases.map(([words, { connected, listening_now, next_contact }]) => [
       words,

@@ -5,7 +5,7 @@ import { type ErrorCode, errors, type Retry } from '../../sdk/contract/errors.ts
 import { helperErrors, startErrors } from '../../sdk/contract/helper/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { endpointLink, ownErrors } from './api.ts'
-import { code, page, table } from './markdown.ts'
+import { code, facts, page, table } from './markdown.ts'
 import { describe } from './schemas.ts'
 
 /**
@@ -15,9 +15,9 @@ import { describe } from './schemas.ts'
 export const reserved: Partial<Record<ErrorCode, string>> = {}
 
 const retries: Record<Retry, string> = {
-  never: 'no',
-  'after-delay': 'later',
-  'same-key': 'same key',
+  never: 'No',
+  'after-delay': 'Later',
+  'same-key': 'Same key',
 }
 
 const statusMeanings: Record<(typeof errors)[ErrorCode]['status'], string> = {
@@ -45,9 +45,9 @@ export function errorsPage(): string {
     'Every JSON error has this body. `429` and `503` also carry `Retry-After` in whole seconds.',
     describe(ErrorBody),
     '## Retry',
-    'The column says whether the same request may succeed later without any other change.',
+    '*Retry* says whether the same request may succeed later without any other change.',
     table(
-      ['retry', ''],
+      ['retry', 'meaning'],
       [
         [retries.never, 'The same request will be refused again.'],
         [
@@ -62,36 +62,43 @@ export function errorsPage(): string {
     ),
     ...[...byStatus].flatMap(([status, codes]) => [
       `## ${status}: ${statusMeanings[status]}`,
-      table(['code', 'meaning', 'retry', 'where'], codes.map(row)),
+      ...codes.flatMap(section),
     ]),
   ])
 }
 
-/** Returns the row of a code. The code is also the anchor that other pages link to. */
-const row = (name: ErrorCode): string[] => {
+/** Returns the section of a code. Other pages link to its heading. */
+const section = (name: ErrorCode): string[] => {
   const { retry, meaning } = errors[name]
-  return [`<a id="${name}"></a>${code(name)}`, meaning, retries[retry], placesOf(name)]
+  return [
+    `### ${name}`,
+    meaning,
+    facts([
+      ['Retry', retries[retry].toLowerCase()],
+      ['Where', placesOf(name)],
+    ]),
+  ]
 }
 
 /** Table of all codes without their endpoints, for protocol.md. */
 export const codesSection = (): string =>
   table(
-    ['status', 'code', 'meaning', 'retry'],
+    ['code', 'status', 'retry', 'meaning'],
     (Object.keys(errors) as ErrorCode[])
       .sort((one, other) => errors[one].status - errors[other].status)
       .map((name) => {
         const { status, retry, meaning } = errors[name]
-        return [String(status), code(name), meaning, retries[retry]]
+        return [code(name), String(status), retries[retry].toLowerCase(), meaning]
       }),
   )
 
 /** Table of the codes of the transfer helper. */
 export const helperCodesSection = (): string =>
   table(
-    ['status', 'code', 'meaning'],
+    ['code', 'status', 'meaning'],
     Object.entries(helperErrors)
       .sort(([, one], [, other]) => one.status - other.status)
-      .map(([name, { status, meaning }]) => [String(status), code(name), meaning]),
+      .map(([name, { status, meaning }]) => [code(name), String(status), meaning]),
   )
 
 /** Table of the codes with which a helper refuses to start. */

@@ -1,6 +1,6 @@
 /** Table of the limits of the contract, each with its meaning. */
 import { limits } from '../../sdk/contract/limits.ts'
-import { table } from './markdown.ts'
+import { capital, grid } from './markdown.ts'
 
 const limitWords: Record<keyof typeof limits, string> = {
   jsonBodyBytes: 'bytes of a request body',
@@ -10,18 +10,18 @@ const limitWords: Record<keyof typeof limits, string> = {
   promptBytes: 'bytes of a prompt template',
   nameChars: 'characters of a name',
   deviceChars: 'characters of `X-Bridge-Device`',
-  pageMax: 'items of a page, at most',
+  pageMax: 'items of a page',
   pageDefault: 'items of a page where `limit` is absent',
   ownerPage: "messages of a page of the owner's history",
   activityRecords: "activity records of the owner's snapshot",
   snapshotAgents: "agents of the owner's snapshot",
-  snapshotCount: 'what a count of the snapshot counts to',
+  snapshotCount: 'largest count of the snapshot',
   snapshotStaleSeconds: 'seconds after which a snapshot is shown as Unavailable',
   attentionPerKind: 'items of one kind on the attention list',
   attentionDays: 'days that what happened stays on the attention list',
   sequenceMax: 'largest sequence number',
-  inboxWaitSeconds: 'seconds of a wait, at most',
-  pageBytes: 'bytes of the items of a page as they travel; one item always fits',
+  inboxWaitSeconds: 'seconds of a wait',
+  pageBytes: 'bytes of the items of a page as they travel, where one item always fits',
   answerStallSeconds: 'seconds in which an answer may make no progress before its connection is cut',
   unsentBytes: 'bytes of answers that a connection may leave unread before it is closed',
   pipelinedRequests: 'requests of one connection that may wait for their answers',
@@ -35,24 +35,25 @@ const limitWords: Record<keyof typeof limits, string> = {
   strangerSocketsPerAddress: 'sockets of one address that have not authenticated',
   recheckSeconds: 'seconds between rechecks of the right to listen',
   redeliverySeconds: 'seconds until a message is offered again in the same session',
-  redeliveryShare: 'places, of which one is kept for a redelivery that is due',
+  redeliveryShare: 'places, one of which is kept for a redelivery that is due',
   waitsPerSession: 'open waits of one session',
-  listsPerSession: 'of these, waits for the list of the inbox',
+  listsPerSession: 'open waits of one session for the list of the inbox',
   waitsPerNode: 'open waits of the node (setting `max_waits`)',
   inboxUnacknowledged: 'unacknowledged messages in one inbox',
   acknowledgeIds: 'ids of one acknowledgement',
   connectedSeconds: 'seconds after a contact in which an agent counts as connected',
   listeningGraceSeconds: 'seconds after a wait in which an agent counts as listening',
   sessionAliveSeconds: 'seconds after a contact in which a session counts as alive',
-  sessionAliveCheckpointSeconds: 'the same, for a session that declared checkpoints',
+  sessionAliveCheckpointSeconds:
+    'seconds after a contact in which a session that declared checkpoints counts as alive',
   sessionAliveScheduleMargin: 'seconds beyond two intervals, for a session that declared a schedule',
   scheduleSeconds: 'seconds of the interval of a schedule',
   overdueSeconds:
     'seconds past a scheduled contact after which it is overdue, or a tenth of the interval if that is more',
   challengeSeconds: 'seconds of life of a session challenge',
   takeoverTtlSeconds: 'seconds of life of a takeover grant',
-  sessionReplacements: 'replacements of a session in the window below',
-  sessionReplacementWindowSeconds: 'seconds of that window',
+  sessionReplacements: 'replacements of a session in a window',
+  sessionReplacementWindowSeconds: 'seconds of the window for replacements of a session',
   proofBackSeconds: 'seconds that a proof may be old',
   proofAheadSeconds: 'seconds that a proof may be ahead',
   noncesPerCredential: 'nonces of one credential that are remembered at once',
@@ -68,7 +69,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   taskInstructionsBytes: 'bytes of the instructions of a task',
   taskResultBytes: 'bytes of the result of a task',
   taskResultInMessageBytes: 'bytes of a result that the message about a completed task repeats',
-  taskReasonBytes: 'bytes of a reason: to fail, release, decline or cancel a task',
+  taskReasonBytes: 'bytes of a reason to fail, release, decline or cancel a task',
   taskNoteBytes: 'bytes of a note of progress',
   evidenceItems: 'items of evidence of one task',
   evidenceBytes: 'bytes of the value of an item of evidence',
@@ -76,8 +77,8 @@ const limitWords: Record<keyof typeof limits, string> = {
   workerClaimTtlSeconds: 'seconds of life of a claim of `task run`, which renews it',
   taskAttempts: 'claims of one task, before it fails',
   messageBudget:
-    'messages of one sender in one peer conversation in the window below (project policy `message_budget`)',
-  messageBudgetWindowSeconds: 'seconds of that window',
+    'messages of one sender in one peer conversation in a window (project policy `message_budget`)',
+  messageBudgetWindowSeconds: 'seconds of the window for the messages of one sender',
   hops: 'hops of a thread between agents',
   password: 'characters of a password',
   setupLinkSeconds: 'seconds of life of a set-up link',
@@ -88,9 +89,9 @@ const limitWords: Record<keyof typeof limits, string> = {
   ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',
   transferTtlSeconds: 'seconds until a transfer that nobody finished expires',
   transferReasonBytes: 'bytes of the reason for an end of a transfer',
-  packageBytes: 'bytes of one package, by default',
-  packagesBytes: 'bytes of all packages of a node, by default',
-  packageSpareBytes: 'bytes that uploads leave free on the disk of the packages, by default',
+  packageBytes: 'bytes of one package, unless set otherwise',
+  packagesBytes: 'bytes of all packages of a node, unless set otherwise',
+  packageSpareBytes: 'bytes that uploads leave free on the disk of the packages, unless set otherwise',
   reserveBytes: 'bytes of the reserve that is given up when the disk is full (setting `reserve_bytes`)',
   ownerSessionsPerUser: 'sign-ins of one person at once',
   ownerWaitsPerSession: 'open waits of one sign-in',
@@ -107,11 +108,11 @@ const limitWords: Record<keyof typeof limits, string> = {
 export const notYet: ReadonlySet<string> = new Set<string>([])
 
 export const limitsTable = (): string =>
-  table(
-    ['limit', ''],
+  grid(
+    ['limit', 'value'],
     Object.entries(limits)
       .filter(([name]) => !notYet.has(name))
-      .map(([name, value]) => [limitText(value), limitWords[name as keyof typeof limits]]),
+      .map(([name, value]) => [capital(limitWords[name as keyof typeof limits]), limitText(value)]),
   )
 
 function limitText(value: number | { min: number; max: number; default?: number }): string {

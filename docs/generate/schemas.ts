@@ -1,7 +1,7 @@
-/** Writes a JSON Schema of the contract as a table: field, type, whether it is optional, rule. */
+/** Writes a JSON Schema of the contract as a table: each field with its type and its rules. */
 import type { TSchema } from 'typebox'
 import { Name, Timestamp, Uuid } from '../../sdk/contract/primitives.ts'
-import { code, link, table } from './markdown.ts'
+import { capital, code, link, stopped, table } from './markdown.ts'
 
 /** The keywords of JSON Schema that the contract uses. */
 interface Shape {
@@ -54,27 +54,29 @@ export function describe(schema: TSchema, file = ''): string {
   const shape = schema as Shape
   const objects = shape.anyOf?.filter((each) => each.properties !== undefined) ?? []
   if (objects.length > 1) return objects.map((each) => fields(each, file)).join('\n\nor\n\n')
-  return shape.properties === undefined
-    ? `${capital(typeOf(shape, file))}${ruleOf(shape) && `: ${ruleOf(shape)}`}.`
-    : fields(shape, file)
+  return shape.properties === undefined ? sentencesOf(shape, file) : fields(shape, file)
 }
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 function fields(shape: Shape, file: string): string {
   const rows = rowsOf(shape, '', file)
-  return rows.length === 0 ? 'An object without fields: `{}`.' : table(['field', 'type', '', 'rule'], rows)
+  return rows.length === 0 ? 'An object without fields: `{}`.' : table(['field', 'value'], rows)
 }
 
 function rowsOf(shape: Shape, prefix: string, file: string): string[][] {
   return Object.entries(shape.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
-    const presence = shape.required?.includes(name) ? '' : 'optional'
+    const isOptional = shape.required?.includes(name) !== true
     const inner = objectIn(field)
     const below = inner === undefined ? [] : rowsOf(inner, `${path}${field.items ? '[]' : ''}.`, file)
-    return [[code(path), typeOf(field, file), presence, ruleOf(field)], ...below]
+    return [[code(path), sentencesOf(field, file, isOptional)], ...below]
   })
 }
+
+/** Returns the type and the rules as sentences: `Integer, optional. 1 to 100, default 50.` */
+const sentencesOf = (shape: Shape, file: string, isOptional = false): string =>
+  [`${typeOf(shape, file)}${isOptional ? ', optional' : ''}`, ...rulesOf(shape)]
+    .map((sentence) => stopped(capital(sentence)))
+    .join(' ')
 
 /** Returns the unnamed object schema of a field, of its items or of its alternatives. */
 const objectIn = (field: Shape): Shape | undefined =>
@@ -107,16 +109,13 @@ function mapOf(shape: Shape, file: string): string {
   return `object of ${typeOf(value, file)} by name`
 }
 
-function ruleOf(shape: Shape): string {
+/** Returns the bounds and the default of a value, those of its alternatives, and its description. */
+function rulesOf(shape: Shape): string[] {
   const known = words.get(shape.pattern)
-  const inner = shape.anyOf?.map(ruleOf).filter((rule) => rule !== '') ?? []
-  const parts = [
-    known ? known.rule(shape) : ownRules(shape),
-    ...inner,
-    shape.default === undefined ? '' : `default ${String(shape.default)}`,
-    (shape.description ?? '').replace(/\.$/, ''),
-  ]
-  return parts.filter((part) => part !== '').join('; ')
+  const fallback = shape.default === undefined ? '' : `default ${String(shape.default)}`
+  const bounds = [known ? known.rule(shape) : ownRules(shape), fallback].filter((part) => part !== '')
+  const inner = shape.anyOf?.flatMap(rulesOf) ?? []
+  return [bounds.join(', '), ...inner, shape.description ?? ''].filter((part) => part !== '')
 }
 
 function ownRules(shape: Shape): string {

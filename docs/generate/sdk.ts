@@ -24,7 +24,7 @@ import {
   type PropertyDeclaration,
 } from 'ts-morph'
 import { localErrors } from '../../sdk/program.ts'
-import { code, fenced, link, page, table, wrapped } from './markdown.ts'
+import { code, fenced, link, linkedSentence, page, table, wrapped } from './markdown.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -79,8 +79,8 @@ export function sdkPage(): string {
     ...examples(),
     '## Names',
     table(
-      ['name', ''],
-      values.map((each) => [link(code(each.name), '', each.name), firstSentence(docOf(each))]),
+      ['name', 'meaning'],
+      values.map((each) => [code(each.name), linkedSentence(firstSentence(docOf(each)), '', each.name)]),
     ),
     ...values.flatMap(sectionOf),
     '## Types',
@@ -166,7 +166,11 @@ function membersOf(type: ClassDeclaration, place: string, withProperties = true)
     return callOf(`${owner}.${signatureOf(each)}`, textOf(each, `${owner}.${each.getName()}`))
   })
   const rows = [...properties, ...getters]
-  return [...constructors, ...(rows.length > 0 ? [table(['property', 'type', ''], rows)] : []), ...methods]
+  return [
+    ...constructors,
+    ...(rows.length > 0 ? [table(['property', 'type', 'meaning'], rows)] : []),
+    ...methods,
+  ]
 }
 
 /** Returns the properties of a class, those of its base class first. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { settings } from '../../server/config.ts'
 import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
-import { code, fenced, numbered, table } from './markdown.ts'
+import { capital, code, fenced, numbered, table } from './markdown.ts'
 
 /** Table of the server's settings, from the list that the server parses them by. */
 export const settingsSection = (): string =>
@@ -12,24 +12,22 @@ export const settingsSection = (): string =>
       code(`--${name.replaceAll('_', '-')}`),
       code(env),
       code(name),
-      fallback === '' ? '' : code(fallback),
-      meaning,
+      fallback === '' ? 'none' : code(fallback),
+      capital(meaning),
     ]),
   )
 
 /**
- * Table of the checks of an agent's request that need no stored state except its credential, in their order.
+ * Numbered list of the checks of an agent's request that need no stored state except its credential, in their
+ * order.
  */
 export const checksSection = (): string =>
-  table(
-    ['', 'check', 'refused with', 'rule'],
-    [...headChecks, ...proofChecks].map(({ name, code: refusal, sentence }, index) => [
-      String(index + 1),
-      name,
-      code(refusal),
-      sentence,
-    ]),
-  )
+  [...headChecks, ...proofChecks]
+    .map(
+      ({ name, code: refusal, sentence }, index) =>
+        `${index + 1}. ${capital(name)}, else ${code(refusal)}. ${sentence}`,
+    )
+    .join('\n')
 
 const vectorsFolder = new URL('../../test/vectors/signing/', import.meta.url)
 const exampleVector = 'v1-post-utf8-body.json'

@@ -7,8 +7,8 @@ import { Session } from '../../sdk/contract/agent/sessions.ts'
 import { Evidence, Task, TaskInput } from '../../sdk/contract/agent/tasks.ts'
 import { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
-import { endpointLink } from './api.ts'
-import { table } from './markdown.ts'
+import { headingOf } from './api.ts'
+import { code, linkedSentence, table } from './markdown.ts'
 import { describe } from './schemas.ts'
 
 const fields = (schema: Parameters<typeof describe>[0]) => () => describe(schema, 'api.md')
@@ -22,9 +22,9 @@ export const shapeSections: Readonly<Record<string, () => string>> = {
   'transfer-fields': fields(Transfer),
   'keyed-endpoints': () =>
     table(
-      ['endpoint', ''],
+      ['endpoint', 'purpose'],
       endpoints
         .filter(({ idempotent }) => idempotent === true)
-        .map((entry) => [endpointLink(entry, 'api.md'), entry.summary]),
+        .map((entry) => [code(headingOf(entry)), linkedSentence(entry.summary, 'api.md', headingOf(entry))]),
     ),
 }

@@ -18,7 +18,7 @@ import {
 } from '../../server/transfers/rules.ts'
 import { endpointLink } from './api.ts'
 import { connectionTable } from './connections.ts'
-import { code, page, table } from './markdown.ts'
+import { code, grid, page, table } from './markdown.ts'
 
 const now = new Date('2026-01-01T00:00:00.000Z')
 const ago = (seconds: number): Date => new Date(now.getTime() - seconds * 1000)
@@ -48,14 +48,14 @@ export function statesPage(): string {
     'The node answers a claim with a valid proof of possession as this table shows. A refusal changes nothing, except that the audit records a second use.',
     claimTable(),
     '## Session',
-    '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session. Each new session has a `generation` one higher than the last; the number never falls.',
+    '`active` → `closed` (by the agent) or `fenced` (replaced, agent disabled, credential revoked). Both are final. An agent has at most one active session. Each new session has a `generation` one higher than the last, and the number never falls.',
     startTable(),
     `An active session is alive while it has an open wait or an unexpired claim, and for ${limits.sessionAliveSeconds} seconds after its last contact. Within ${limits.sessionReplacementWindowSeconds / 60} minutes ${replacementWords()}`,
     '## Message',
     messageTable(),
     'An acknowledged message is never offered again. There is no state "read" or "delivered", because the node cannot know either.',
     '## Task',
-    'A new task is `open`. Each cell is the next state, or the refusal; `—` marks a state without a claim that could expire. Before it uses the table, the node refuses a request of a holder with `claim_lost` in two cases. Either its claim generation or session generation is not that of the last claim, or that claim has expired or was released.',
+    'A new task is `open`. Each cell is the next state, or the refusal. `—` marks a state without a claim that could expire. Before it uses the table, the node refuses a request of a holder with `claim_lost` in two cases. Either its claim generation or session generation is not that of the last claim, or that claim has expired or was released.',
     taskTable(),
     `${taskCauses()} The node's clock causes \`expire\`. Any session of the assignee may report that the work of a \`cancelled\` task has stopped, if it names the last claim generation.`,
     'A holder may end a task in `cancel_requested` with a result or a failure, because the work did end that way.',
@@ -78,14 +78,14 @@ function projectTable(): string {
     code(from),
     ...states.map((to) => (projectMoves[from][to] ? 'yes' : 'refused: `state_conflict`')),
   ])
-  return table(['from \\ to', ...states.map(code)], rows)
+  return grid(['from \\ to', ...states.map(code)], rows)
 }
 
 const pausedAt = (): string =>
   endpoints
     .filter(({ errors }) => (errors as readonly string[]).includes('project_paused'))
     .map((entry) => endpointLink(entry, 'api.md'))
-    .join(' and ')
+    .join(', ')
 
 const expiries = [
   ['before', ago(-60)],
@@ -100,7 +100,7 @@ function enrollmentStates(): string {
       code(stateOf({ state, expires_at: expires.toISOString() }, now)),
     ]),
   )
-  return table(['stored', 'asked … its expiry', 'shown'], rows)
+  return grid(['stored', 'asked … its expiry', 'shown'], rows)
 }
 
 function claimTable(): string {
@@ -175,12 +175,12 @@ function startTable(): string {
   const holding = { ...longAgo, holdsClaim: true }
   const scheduled = { ...longAgo, mode: 'short_poll' as const, intervalSeconds: 60 }
   const standings = [
-    ['none', undefined, longAgo],
-    [`alive: contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
-    ['alive: an open wait, upload or download', active, occupied],
-    ['alive: a claim that it holds', active, holding],
-    ['alive: a declared schedule that has not run out twice', active, scheduled],
-    [`not alive: contact ${limits.sessionAliveSeconds} seconds ago, nothing open`, active, longAgo],
+    ['None', undefined, longAgo],
+    [`Alive by contact ${limits.sessionAliveSeconds - 1} seconds ago`, active, lately],
+    ['Alive by an open wait, upload or download', active, occupied],
+    ['Alive by a claim that it holds', active, holding],
+    ['Alive by a declared schedule that has not run out twice', active, scheduled],
+    [`Not alive, contact ${limits.sessionAliveSeconds} seconds ago, nothing open`, active, longAgo],
   ] as const
   const newcomers = [
     ['the same instance and credential', 'C1', 'I1'],
@@ -201,8 +201,8 @@ function startTable(): string {
 
 const startWords: Readonly<Record<string, string>> = {
   fresh: 'new session',
-  resume: 'resumes: same id, same generation',
-  replace: 'new session; the old one is fenced',
+  resume: 'resumes with the same id and generation',
+  replace: 'new session, and the old one is fenced',
 }
 
 function replacementWords(): string {
@@ -219,7 +219,7 @@ export function transferTable(): string {
     code(event),
     ...transferStates.map((state) => transferCell(transferTransitions[state][event])),
   ])
-  return table(['', ...transferStates.map(code)], rows)
+  return grid(['', ...transferStates.map(code)], rows)
 }
 
 function transferCell(cell: TransferCell): string {
@@ -242,7 +242,7 @@ export function taskTable(): string {
         : code(cell.next)
     }),
   ])
-  return table(['event \\ state', ...states.map(code)], rows)
+  return grid(['event \\ state', ...states.map(code)], rows)
 }
 
 function taskCauses(): string {
@@ -261,22 +261,22 @@ function taskCauses(): string {
 
 const messageTable = (): string =>
   table(
-    ['word', 'means', 'field'],
+    ['word', 'field', 'meaning'],
     [
       [
-        'stored',
-        'Committed to disk. This is what the `200` to a send means, and no more.',
+        'Stored',
         '`delivery.stored_at`',
+        'Committed to disk. This is what the `200` to a send means, and no more.',
       ],
       [
-        'offered',
-        'The bytes of the message were handed to a connection of the recipient. It says nothing about a model having read it.',
+        'Offered',
         '`delivery.first_offered_at`, `delivery.offers`',
+        'The bytes of the message were handed to a connection of the recipient. It says nothing about a model having read it.',
       ],
       [
-        'acknowledged',
-        'The recipient said that it recorded the message durably. It also counts as an offer when none was recorded.',
+        'Acknowledged',
         '`delivery.acknowledged_at`',
+        'The recipient said that it recorded the message durably. It also counts as an offer when none was recorded.',
       ],
     ],
   )

@@ -39,8 +39,7 @@ export const answerHeaders: readonly AnswerHeader[] = [
     name: headers.replayed,
     on: 'a success of an endpoint that takes an Idempotency-Key, if it is a stored answer',
     stands: ({ idempotent }, status) => (idempotent === true && status === 200 ? 'may' : false),
-    description:
-      'Present if the node repeats the stored answer to an earlier request with this Idempotency-Key.',
+    description: 'Present if the node repeats the answer to an earlier request with this Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
   {

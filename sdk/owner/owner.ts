@@ -97,9 +97,8 @@ export class Owner extends OwnerResources {
   /**
    * Creates the owner of a new node, and signs in.
    *
-   * @throws BridgeError `sign_in_failed` if the token is unknown, used or expired; `setup_done` if the owner
-   * already exists;
-   *   `invalid_request` for a weak password.
+   * @throws BridgeError `sign_in_failed` if the token is unknown, used or expired, `setup_done` if the owner
+   *   already exists, or `invalid_request` for a weak password.
    */
   static setup(options: SignInOptions & SetupWith): Promise<Owner> {
     const { token, name, password } = options

@@ -35,7 +35,7 @@ export class Conversations {
    * Creates or retrieves the conversation with a peer, given by id or name, or with the owner, given by `owner`
    * or the caller's own id.
    *
-   * @throws not_found for an agent that is not a peer; pairing_disabled; project_paused. LocalError
+   * @throws not_found for an agent that is not a peer, pairing_disabled, or project_paused. LocalError
    *   `peer_unknown` lists the peers.
    */
   async open(peer: string, options: KeyedOptions = {}): Promise<Conversation> {

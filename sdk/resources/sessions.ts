@@ -40,9 +40,9 @@ export class Sessions {
    * Starts a session, or resumes the active one of this instance. After a takeover by the owner, pass its
    * grant. If the answer is lost, the same instance can repeat the call with the same grant.
    *
-   * @throws session_active if another instance has an active session; takeover_pending if a grant was issued
-   * and none is given; grant_invalid for a grant that is unknown, used, voided or expired; challenge_invalid;
-   * device_mismatch on another machine than the enrolled one.
+   * @throws session_active if another instance has an active session. It throws takeover_pending if a grant was
+   * issued and none is given, and grant_invalid for a grant that is unknown, used, voided or expired. The other
+   * codes are challenge_invalid, and device_mismatch on another machine than the enrolled one.
    */
   start(options: StartOptions = {}): Promise<Session> {
     return this.#keeper.start(options)

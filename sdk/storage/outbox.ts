@@ -1,12 +1,13 @@
 /**
  * Outbox: the Idempotency-Key and body of every mutation, durable before the first attempt.
  *
- * An entry is one file. When it enters:
- * - `.sending`: a process is sending it. If that process died, another one may take it after 2 minutes.
- * - `.kept`: the node was unreachable. The next mutation or a flush sends it, once.
- * - removed: the node answered, with a 200 or a refusal.
+ * An entry is one file:
+ * - Its name ends in `.sending` while a process sends it. If that process died, another one may take it after 2
+ *   minutes.
+ * - Its name ends in `.kept` if the node was unreachable. The next mutation or a flush sends it, once.
+ * - It is removed when the node has answered, with a 200 or a refusal.
  *
- * The node keeps Idempotency-Keys for 7 days. An entry older than 6 days is not sent automatically; a person
+ * The node keeps Idempotency-Keys for 7 days. An entry older than 6 days is not sent automatically. A person
  * decides.
  *
  * Contract §12.

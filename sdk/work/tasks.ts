@@ -63,7 +63,7 @@ export class Tasks implements TaskCalls {
   /**
    * Creates a task for a peer, which gets a message of type `task`. `assignee_agent_id` is an id or a name.
    *
-   * @throws not_found for an agent that is not a peer; pairing_disabled; project_paused; capacity_reached.
+   * @throws not_found for an agent that is not a peer, pairing_disabled, project_paused, or capacity_reached.
    *   LocalError `peer_unknown` lists the peers.
    */
   async create(input: TaskInput, options: KeyedOptions = {}): Promise<Task> {

@@ -10,7 +10,7 @@ import { environment } from '../../cli/terminal/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
 import { reserved } from '../../docs/generate/errors.ts'
 import { notYet } from '../../docs/generate/limits.ts'
-import { anchor, fill, table } from '../../docs/generate/markdown.ts'
+import { anchor, fill, grid, table } from '../../docs/generate/markdown.ts'
 import { pageNames, render } from '../../docs/generate.ts'
 import { callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
@@ -63,11 +63,27 @@ test('a section that no generator fills, or that has no place, is an error', () 
 })
 
 test('a cell neither ends early nor drops a word that looks like a tag', () => {
+  const rows = [['x|y'], ['<secret>'], ['`<secret>`'], ['<a id="z"></a>']]
+  expect(grid(['a'], rows).split('\n').slice(2)).toEqual([
+    '| x\\|y |',
+    '| &lt;secret> |',
+    '| `<secret>` |',
+    '| <a id="z"></a> |',
+  ])
+})
+
+test('each row of a table of prose ends with one full stop and no bar, and has a last cell', () => {
   expect(
-    table(['a'], [['x|y'], ['<secret>'], ['`<secret>`'], ['<a id="z"></a>']])
-      .split('\n')
-      .slice(2),
-  ).toEqual(['| x\\|y |', '| &lt;secret> |', '| `<secret>` |', '| <a id="z"></a> |'])
+    table(
+      ['a', 'b'],
+      [
+        ['x|y', 'one <two>. Three'],
+        ['z', 'Four.'],
+      ],
+    ),
+  ).toBe('| a | b\n| --- | ---\n| x\\|y | one &lt;two>. Three.\n| z | Four.')
+  expect(() => table(['a', 'b'], [['x', '']])).toThrow('the last cell of a row is empty: x | ')
+  expect(() => table(['a', ''], [['x', 'y']])).toThrow('the last cell of a row is empty: a | ')
 })
 
 test('every code of the catalogue is thrown by the server, or reserved for a named part', () => {
@@ -117,11 +133,10 @@ test.each(Object.keys(errors))('errors.md gives status, meaning and place of %s'
   const heading = /^## (\d+): .*$/gm
   const sections = [...read('errors.md').matchAll(heading)].map(([line, number]) => ({ line, number }))
   const line = sections.find(({ number }) => number === String(status))?.line ?? ''
-  const row = sectionOf(read('errors.md'), line)
-    .split('\n')
-    .find((each) => each.includes(`<a id="${name}"></a>`))
-  expect(row).toContain(meaning)
-  expect(row).not.toMatch(/\| *\|$/)
+  const own = sectionOf(sectionOf(read('errors.md'), line), `### ${name}`)
+  expect(own).toContain(`\n${meaning}\n`)
+  expect(own).toMatch(/^- Retry: (?:no|later|same key)\.$/m)
+  expect(own).toMatch(/^- Where: (?:every |\[`).+\.$/m)
 })
 
 test('every link of a page leads to an existing place', () => {

@@ -42,7 +42,7 @@ const tables: readonly (readonly [what: string, told: string[], known: readonly 
   ['frame of the node', column('frame of the node'), wordsOf(ServerFrame as Shape, 'type')],
   // 1009 is defined by the WebSocket protocol; 1006 is no frame, but a client's view of a broken connection.
   ['close code', column('close code'), [...Object.values(closeCodes).map(String), '1009', 'none (1006)']],
-  ['error code', column('status', 1), Object.keys(errors)],
+  ['error code', column('code | status | retry'), Object.keys(errors)],
 ]
 
 describe('docs/protocol.md', () => {

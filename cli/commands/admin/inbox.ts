@@ -14,7 +14,7 @@ export interface OwnerInboxOptions extends ProjectOption {
 export function inboxCommand(context: CliContext, run = inbox): Command {
   return command('inbox', 'bridge admin inbox')
     .description(
-      'Show the messages to you that nobody acknowledged, oldest first. Nothing is acknowledged; bridge admin reply and bridge admin ack do that.',
+      'Show the messages to you that nobody acknowledged, oldest first. Reading acknowledges none: bridge admin reply and bridge admin ack do that.',
     )
     .option('--project <project>', 'name or id of a project; all your projects if absent')
     .option('--limit <count>', 'how many at most', wholeNumber(1, 10_000), 100)

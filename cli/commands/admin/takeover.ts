@@ -20,7 +20,7 @@ export function takeoverCommand(context: CliContext, run = takeover): Command {
     .description('End the session of an agent and print a single-use grant for the next one.')
     .argument('<agent>', 'name or id')
     .option('--ttl <duration>', 'how long the grant is valid, 1m to 1h (default 10m)', seconds)
-    .option('--reason <text>', 'reason, stored in the audit')
+    .option('--reason <text>', 'reason for the takeover, which the audit stores')
     .option('--password-stdin', 'read the password from standard input, for a sign-in older than ten minutes')
   return withProject(build).action((agent: string, options: TakeoverOptions) => run(context, agent, options))
 }

@@ -28,7 +28,7 @@ export function helperCommand(context: CliContext, run = helper): Command {
     .option('--manifest <file>', 'the manifest of the transfer; required')
     .option('--root <folder>', 'folder of the file; required')
     .option('--port <number>', 'port to listen on (default 0: any free port)')
-    .option('--ttl <seconds>', 'lifetime, 1 to 1800 (default 1800)')
+    .option('--ttl <seconds>', 'lifetime from 1 to 1800 (default 1800)')
     .option('--max-bytes <number>', 'largest file to accept (default 1 GiB, at most 10 GiB)')
     .option('--end-with-input', 'end when standard input ends; for a program that starts the helper')
     .action((options: HelperFlags) => run(context, options))

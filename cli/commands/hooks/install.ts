@@ -16,7 +16,7 @@ export function hooksInstallCommand(context: CliContext, run = hooksInstall): Co
     .option('--no-mcp', 'do not register the MCP server')
     .option(
       '--allow <what>',
-      'read: reading commands and tools need no permission; none: the rules of the harness apply',
+      'read (reading commands and tools need no permission) or none (the rules of the harness apply)',
       oneOf(['read', 'none']),
       'read',
     )

@@ -12,7 +12,7 @@ export interface HooksVerifyOptions {
 export function hooksVerifyCommand(context: CliContext, run = hooksVerify): Command {
   return command('verify', 'bridge hooks verify claude --from ben')
     .description(
-      'Check an installation in four stages: its files, each installed command, a message that wakes, and the real harness with a scripted model on this machine, which needs no account. Stops after the first stage with a problem.',
+      'Check an installation in four stages: its files, each installed command, a message that wakes, and the real harness with a scripted local model. No account is needed. Stops after the first stage with a problem.',
     )
     .argument('<harness>', harnessNames.join(', '), oneOf(harnessNames))
     .option('--from <profile>', 'the profile that sends the test messages (default: the only other one)')

@@ -15,7 +15,7 @@ interface RestoredOptions {
 export function restoredCommand(context: CliContext, run = restored): Command {
   const restored = command('restored', 'bridge server restored')
     .description(
-      'Finish a restore of the PostgreSQL database, while the server is stopped: after a dump or a backup was loaded, or when the server says that the database has lost confirmed writes. Earlier sessions, sign-ins, links, grants and signed requests are refused afterwards. Prints a list of what to check.',
+      'Finish a restore of the PostgreSQL database, while the server is stopped. Run it after a dump or a backup was loaded, or when the server says that the database has lost confirmed writes. Earlier sessions, sign-ins, links, grants and signed requests are refused afterwards. Prints a list of what to check.',
     )
     .option(
       '--accept-credentials',

@@ -43,8 +43,8 @@ export async function addSettings(
   for (const { name, env, meaning, fallback } of settings) {
     if (only?.has(name) === false) continue
     const used = defaults[name] ?? fallback
-    const usual = used === '' ? '' : `; default ${used}`
-    to.option(`${flagOf(name)} <value>`, `${meaning}${usual} (${env})`)
+    const usual = used === '' ? '' : `, default ${used}`
+    to.option(`${flagOf(name)} <value>`, `${meaning} (${env}${usual})`)
   }
 }
 

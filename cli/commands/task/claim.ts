@@ -33,7 +33,7 @@ export function taskClaimCommand(context: CliContext, run = taskClaim): Command 
     .addOption(
       new Option(
         '--while-pid <pid>',
-        'with --keep: the process that works on the task (default: the process that runs this command; if that is a short-lived shell, its parent is "$PPID" there)',
+        'with --keep: the process that works on the task, by default the process that runs this command. If that is a short-lived shell, its parent is "$PPID" there',
       ).argParser(processId),
     )
   return withKey(build).action((taskId: string, options: ClaimOptions) => run(context, taskId, options))

@@ -23,7 +23,7 @@ export function taskCompleteCommand(context: CliContext, run = taskComplete): Co
     .argument('[result]', 'the result; standard input when absent or -')
     .option(
       '--evidence <kind:value>',
-      'text:, url:, commit:, file: (hashed here), command:, message:, transfer:; may be repeated',
+      'text:, url:, commit:, file: (hashed here), command:, message:, transfer:. May be repeated',
       evidenceOption,
     )
     .option('--exit-code <code>', 'exit code of the commands in the evidence', wholeNumber(0, 255))

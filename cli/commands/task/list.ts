@@ -18,7 +18,7 @@ export function taskListCommand(context: CliContext, run = taskList): Command {
     .option('--state <state>', taskStates.join(', '), oneOf(taskStates))
     .option(
       '--role <role>',
-      'assignee: assigned to you; creator: created by you',
+      'assignee (assigned to you) or creator (created by you)',
       oneOf(['assignee', 'creator']),
     )
     .option('--limit <count>', 'how many at most (default all)', wholeNumber(1, 100_000))

@@ -37,7 +37,7 @@ export function taskRunCommand(context: CliContext, run = taskRun): Command {
     .description('Claim the tasks that are assigned to you, one at a time, and run a command for each.')
     .requiredOption(
       '--exec <command>',
-      'the command; gets title and instructions on standard input and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others; exit 0 completes the task with its output as the result; lines like "progress: 40% half" are reported as progress',
+      'the command. It gets title and instructions on standard input and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others. Exit 0 completes the task with its output as the result. Lines like "progress: 40% half" are reported as progress',
     )
     .option('--evidence <file>', 'a file whose SHA-256 goes into the evidence; may be repeated', gathered)
     .option('--once', 'end after one task; exit 1 if it failed, 11 if its claim was lost')

@@ -19,7 +19,7 @@ export function transferListCommand(context: CliContext, run = transferList): Co
     .option('--state <state>', transferStates.join(', '), oneOf(transferStates))
     .option(
       '--role <role>',
-      'sender: offered by you; recipient: offered to you',
+      'sender (offered by you) or recipient (offered to you)',
       oneOf(['sender', 'recipient']),
     )
     .option('--limit <count>', 'how many at most (default all)', wholeNumber(1, 100_000))

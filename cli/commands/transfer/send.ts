@@ -30,7 +30,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     .option('--ttl <duration>', 'how long the offer stays open (default 24h, at most 7d)', ttl)
     .option(
       '--encrypt',
-      "encrypt to the recipient's key, fail if there is none; default: encrypt if there is a key",
+      "encrypt to the recipient's key, and fail if there is none (default: encrypt if there is a key)",
     )
     .option('--no-encrypt', 'send the file unencrypted')
     .option(
@@ -44,7 +44,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     )
     .option(
       '--tunnel-command <cmd>',
-      'with --direct: command that starts a tunnel to $PORT and prints its https address; the first one without a path is used',
+      'with --direct: command that starts a tunnel to $PORT and prints its https address. The first one without a path is used',
     )
     .option(
       '--no-probe',

@@ -103,9 +103,8 @@ export class OwnerProjects {
    * Deletes a project permanently, including its agents, conversations and audit. `confirmName` is its exact
    * name.
    *
-   * @throws invalid_request for another name; reauth_required (see `owner.signIn.confirm`); not_found;
-   * not_permitted for a
-   *   project administrator.
+   * @throws invalid_request for another name, reauth_required (see `owner.signIn.confirm`), not_found, or
+   *   not_permitted for a project administrator.
    */
   delete(projectId: string, confirmName: string, options: CallOptions = {}): Promise<ProjectDeleted> {
     return this.#call(

@@ -27,7 +27,7 @@ export class OwnerTasks {
   /**
    * Creates a task for an agent, in its owner conversation.
    *
-   * @throws not_found; state_conflict for a disabled agent; project_archived; capacity_reached.
+   * @throws not_found, state_conflict for a disabled agent, project_archived, or capacity_reached.
    */
   create(projectId: string, input: TaskInput, options: KeyedOptions = {}): Promise<Task> {
     return this.#call(entries.create, { params: { id: projectId }, body: input }, options)
