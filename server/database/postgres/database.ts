@@ -93,7 +93,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       onTime: databaseClock.note,
       vacuum: () => vacuum(settings),
     })
-    const reader = createReader({ settings, connections: readConnections, check })
+    const reader = createReader({ settings, connections: readConnections, check, monotonicMs })
     return {
       ...{ serverId, writer, reader, nonces, steady },
       scrubbed: false,

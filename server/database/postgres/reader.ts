@@ -5,6 +5,8 @@
  *   that awaits a write and then reads sees that write. PostgreSQL shows a commit only once it is durable.
  * - The reads of a snapshot run at the same time, and their statements are pipelined. If a statement fails,
  *   the reads that it affected run again, each on a snapshot of its own.
+ * - If a table is locked for 2 s, or all connections are busy for 5 s, the read is refused. So it never waits
+ *   for as long as another client holds a lock.
  * - A read awaits only queries of `db`, as a unit of work does.
  */
 import { ApiError } from '../../api-error.ts'
@@ -13,7 +15,7 @@ import { unitDb } from '../dialect.ts'
 import type { Reader } from '../reader.ts'
 import type { Db } from '../tables.ts'
 import { UnitEndedError } from '../tx.ts'
-import { type ConnectionSettings, isTrouble, PostgresConnection } from './connection.ts'
+import { type ConnectionSettings, isStatementError, isTrouble, PostgresConnection } from './connection.ts'
 import { PostgresView } from './unit-view.ts'
 
 export interface ReaderOptions {
@@ -23,15 +25,21 @@ export interface ReaderOptions {
   readonly connections: number
   /** Most reads on one snapshot, by default 32. */
   readonly maxBatch?: number
+  readonly monotonicMs: () => number
 }
 
 interface Waiting {
+  readonly askedMs: number
   readonly unit: (db: Db) => Promise<unknown>
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
 
-const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10s'`
+/** A read that has not begun by then is refused. */
+const beginsWithinMs = 5000
+
+const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10s';
+  SET LOCAL lock_timeout = '2s'`
 
 export function createReader(options: ReaderOptions): Reader {
   const queue = new ReadQueue(options)
@@ -68,7 +76,7 @@ class ReadQueue {
   read<T>(unit: (db: Db) => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(unavailable())
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ unit, resolve, reject })
+      this.#waiting.push({ askedMs: this.#options.monotonicMs(), unit, resolve, reject })
       if (this.#workers < this.#options.connections) void this.#work()
     })
   }
@@ -101,13 +109,21 @@ class ReadQueue {
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      const again = await this.#onConnection((connection) => this.#runOn(connection, batch, false))
-      for (const each of again)
-        await this.#onConnection((connection) => this.#runOn(connection, [each], true))
+      const again = await this.#runInTime(batch, false)
+      for (const each of again) await this.#runInTime([each], true)
     } catch (error) {
       // A second settling of a promise does nothing.
       for (const { reject } of batch) reject(unavailable(error))
     }
+  }
+
+  /** Refuses the reads that have waited for too long, and runs the others. Returns those that must run again. */
+  async #runInTime(batch: readonly Waiting[], isAlone: boolean): Promise<readonly Waiting[]> {
+    const earliestMs = this.#options.monotonicMs() - beginsWithinMs
+    const inTime = batch.filter(({ askedMs }) => askedMs >= earliestMs)
+    for (const { askedMs, reject } of batch) if (askedMs < earliestMs) reject(unavailable())
+    if (inTime.length === 0) return []
+    return this.#onConnection((connection) => this.#runOn(connection, inTime, isAlone))
   }
 
   async #onConnection<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
@@ -151,7 +167,8 @@ class ReadQueue {
         view.end(() => new UnitEndedError())
       }
       if (view.lost === undefined) return
-      if (!isAlone) failed.push(each)
+      const isRefused = isTrouble(view.lost) && isStatementError(view.lost)
+      if (!isAlone && !isRefused) failed.push(each)
       else each.reject(isTrouble(view.lost) ? unavailable(view.lost) : view.lost)
     }
     await Promise.all([begun, ...batch.map(perform)])

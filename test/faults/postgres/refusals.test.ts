@@ -104,6 +104,30 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
     expect((await statusOf('locked')).status).toBe(200)
   })
 
+  test('a table that another client has locked delays reads for at most ten seconds', async () => {
+    const { owner, project } = people
+    const history = `/api/admin/projects/${project.id}/conversations/${conversation}/messages`
+    const readings = async (target: string, times: number) => {
+      const beganMs = performance.now()
+      const replies = await Promise.all(Array.from({ length: times }, () => owner.call({ target })))
+      const told = replies.map(({ status, headers }) => [status, headers['retry-after'] !== undefined])
+      return { told: [...new Set(told.map(String))], ms: performance.now() - beganMs }
+    }
+    const holder = new pg.Client({ connectionString: cluster.url.replace(/\/postgres$/, '/node') })
+    await holder.connect()
+    onTestFinished(() => holder.end())
+    await holder.query('BEGIN; LOCK TABLE messages IN ACCESS EXCLUSIVE MODE')
+    const refused = await readings(history, 100)
+    expect(refused.told).toEqual(['503,true'])
+    expect(refused.ms).toBeLessThan(10_000)
+    // The reads that were refused left their connections to others.
+    expect(await readings(`/api/admin/projects/${project.id}/audit`, 10)).toMatchObject({
+      told: ['200,false'],
+    })
+    await holder.query('ROLLBACK')
+    expect(await readings(history, 10)).toMatchObject({ told: ['200,false'] })
+  })
+
   /** Ends the connections of the node. */
   const disconnect = () =>
     cluster.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'node'")
