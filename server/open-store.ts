@@ -18,6 +18,8 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly onBeatError?: (error: unknown) => void
   /** Called once if a PostgreSQL database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
+  /** Called if a failover of PostgreSQL may have lost nonces, with the raised replay floor. */
+  readonly onFailover?: (floor: number) => void
   /** Accepts a PostgreSQL database that has lost confirmed writes. */
   readonly finishesRestore?: boolean
 }

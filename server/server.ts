@@ -103,6 +103,11 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
       onForgotten: (error) =>
         app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
+      onFailover: (floor) =>
+        app.log.warn(
+          { until: new Date(floor * 1000).toISOString() },
+          'the database failed over without a synchronous standby: requests signed until then are refused',
+        ),
     })
     const packages = await openPackages(config, { monotonicMs })
     const context = createContext({

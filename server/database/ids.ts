@@ -14,6 +14,8 @@ export interface Ids {
   next(now: Date): string
   /** Returns a bound that is not smaller than any id so far, and smaller than any later one. */
   last(): string
+  /** Makes `last` greater, without an id. */
+  advance(now: Date): void
   /** Makes all later ids greater than this one. */
   raise(id: string): void
 }
@@ -43,23 +45,28 @@ export function createIds(last: string | undefined, random: (bytes: number) => B
     return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}`
   }
 
+  const advance = (now: Date): void => {
+    const wall = now.getTime()
+    if (wall > ms) {
+      ms = wall
+      count = 0
+    } else if (count + 1 < countsPerMs) {
+      count += 1
+    } else {
+      ms += 1
+      count = 0
+    }
+  }
+
   return {
     last: () => `${startOf()}-ffff-ffffffffffff`,
     raise(id) {
       const least = parse(`${id.slice(0, timeAndCount)}-8000-000000000000`)
       if (least.ms > ms || (least.ms === ms && least.count > count)) ({ ms, count } = least)
     },
+    advance,
     next(now) {
-      const wall = now.getTime()
-      if (wall > ms) {
-        ms = wall
-        count = 0
-      } else if (count + 1 < countsPerMs) {
-        count += 1
-      } else {
-        ms += 1
-        count = 0
-      }
+      advance(now)
       const tail = draw()
       return `${startOf()}-${tail.slice(0, 4)}-${tail.slice(4)}`
     },

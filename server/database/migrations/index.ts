@@ -30,6 +30,7 @@ import { sql as m022 } from './022_recipient_keys.ts'
 import { sql as m023 } from './023_claim_lifetime.ts'
 import { sql as m024, postgres as p024 } from './024_place.ts'
 import { sql as m025, postgres as p025 } from './025_moved.ts'
+import { sql as m026, postgres as p026 } from './026_timeline.ts'
 
 export interface Migration {
   readonly number: number
@@ -65,6 +66,7 @@ export const migrations: readonly Migration[] = [
   { number: 23, name: 'claim_lifetime', sql: m023 },
   { number: 24, name: 'place', sql: m024, postgres: p024 },
   { number: 25, name: 'moved', sql: m025, postgres: p025 },
+  { number: 26, name: 'timeline', sql: m026, postgres: p026 },
 ]
 
 /** The server is ready only if the database records these migrations. */

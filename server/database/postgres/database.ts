@@ -22,7 +22,8 @@ import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
 import { createReader } from './reader.ts'
-import { recordPlace, Witness } from './witness.ts'
+import { Timeline } from './timeline.ts'
+import { confirmedTime, recordPlace, Witness } from './witness.ts'
 import { createWriter } from './write-queue.ts'
 
 export interface PostgresOptions extends NodeDatabaseParts {
@@ -43,6 +44,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly finishesRestore?: boolean
   /** Called once if the database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
+  /** Called if a failover may have lost nonces, with the floor up to which requests are refused. */
+  readonly onFailover?: (floor: number) => void
 }
 
 /** Connections for reads beside the one that writes. */
@@ -71,7 +74,14 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const { witnessFile: file, finishesRestore = false, onForgotten } = options
     const known = new Witness({ file, serverId, onForgotten })
     const witness = finishesRestore ? new Witness({ file: undefined, serverId }) : known
-    const check = finishesRestore ? async () => {} : (on: PostgresConnection) => witness.verify(on)
+    const latest = () =>
+      new Date(Math.max(clock().getTime(), Date.parse(confirmedTime(known.greatest ?? '')) || 0))
+    const timeline = new Timeline({ latest, onFailover: options.onFailover })
+    const check = async (on: PostgresConnection) => {
+      if (finishesRestore) return
+      await witness.verify(on)
+      await timeline.settle(on)
+    }
     await check(connection)
     link.check = check
     if (nodeId !== undefined) {
@@ -85,10 +95,10 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       await recordPlace(connection)
       await witness.keep(options.onBeatError)
     }
-    const nonces = await openNonces({ connection, clock, monotonicMs })
+    const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
     const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
     const writer = createWriter({
-      ...{ link, ids, steady, witness, nodeId, clock, monotonicMs, isStorageFull },
+      ...{ link, ids, steady, witness, timeline, nodeId, clock, monotonicMs, isStorageFull },
       ...{ onFatal, onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       vacuum: () => vacuum(settings),

@@ -4,6 +4,7 @@ import { PostgresConnection } from './connection.ts'
 import { recordedMigrations } from './migrate.ts'
 import { readMoved } from './moving.ts'
 import { faultsOf } from './probe.ts'
+import { synchronousText } from './timeline.ts'
 import { DatabaseForgotError, Witness } from './witness.ts'
 
 export interface Examination {
@@ -28,7 +29,7 @@ export async function examinePostgres(url: string, witnessFile: string): Promise
     const migrations = await recordedMigrations(connection)
     const { rows } = await connection.query<{ version: string; synchronous: number }>({
       text: `SELECT current_setting('server_version') AS version,
-        current_setting('synchronous_standby_names') <> '' AS synchronous`,
+        ${synchronousText} AS synchronous`,
     })
     const installed =
       migrations.length > 0 && (await connection.query({ text: 'SELECT 1 FROM server' })).count === 1

@@ -26,6 +26,7 @@ import {
 } from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
 import { spendNonces } from './nonces.ts'
+import { type Timeline, timelineText } from './timeline.ts'
 import { Posted, PostgresView } from './unit-view.ts'
 import { DatabaseForgotError, type Witness } from './witness.ts'
 
@@ -60,6 +61,7 @@ export interface GroupOptions extends UnitChance {
   /** Id of this node in the database. Undefined for a command on the host, which writes no readings. */
   readonly nodeId: string | undefined
   readonly witness: Witness
+  readonly timeline: Timeline
   readonly monotonicMs: () => number
   /** Receives the time of the database and the interval in which it was read. */
   readonly onTime: (databaseMs: number, askedMs: number, answeredMs: number) => void
@@ -89,7 +91,7 @@ const lockLanes = (waits: boolean): Statement => ({
   text: `WITH locked AS (SELECT lane, last FROM lanes WHERE lane = ANY ($1) OR '*' = ANY ($1) ORDER BY lane
       FOR UPDATE${waits ? '' : ' SKIP LOCKED'})
     SELECT pg_current_xact_id()::text AS xid, extract(epoch FROM clock_timestamp()) * 1000 AS ms,
-      (SELECT count(*) FROM nodes WHERE id = $2) AS mine,
+      (SELECT count(*) FROM nodes WHERE id = $2) AS mine, ${timelineText} AS timeline,
       CASE WHEN '*' = ANY ($1) THEN (SELECT count(*) FROM lanes) END AS every,
       (SELECT array_agg(lane) FROM locked) AS lanes, (SELECT array_agg(last) FROM locked) AS lasts,
       set_config('bridge.lanes', (SELECT coalesce(string_agg(lane, ' '), '') FROM locked), true)`,
@@ -99,6 +101,7 @@ interface Found {
   readonly xid: string
   readonly ms: number
   readonly mine: number
+  readonly timeline: string
   readonly every: number | null
   readonly lanes: readonly string[] | null
   readonly lasts: readonly string[] | null
@@ -106,6 +109,10 @@ interface Found {
 
 interface Begun {
   readonly xid: string
+  /** The greatest id before the units ran. */
+  readonly last: string
+  /** Number of units that had changed rows before. */
+  readonly changes: number
   readonly lanes: ReadonlySet<string>
   readonly holdsEvery: boolean
 }
@@ -205,7 +212,7 @@ export class Groups {
   }
 
   async #begin(connection: PostgresConnection, lanes: readonly Lane[], waits: boolean): Promise<Begun> {
-    const { nodeId, ids, witness, monotonicMs, onTime } = this.#options
+    const { nodeId, ids, witness, timeline, monotonicMs, onTime } = this.#options
     const askedMs = monotonicMs()
     const [, { rows }] = await Promise.all([
       connection.query({ text: begin }),
@@ -216,12 +223,18 @@ export class Groups {
     ])
     const [found] = rows
     if (found === undefined) throw new Error('the database gave no transaction')
+    if (timeline.isOther(found.timeline)) {
+      // A pooler kept the connection over a failover. A new one is checked before it is used.
+      await connection.close()
+      throw new Error('the database is on another timeline than before')
+    }
     const held = new Map(found.lanes?.map((lane, index) => [lane, found.lasts?.[index] ?? '']))
     witness.check(held)
     if (nodeId !== undefined && found.mine !== 1) throw new TakenOverError()
     onTime(found.ms, askedMs, monotonicMs())
     for (const last of held.values()) if (last !== '') ids.raise(last)
-    return { xid: found.xid, lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
+    const lanesHeld = { lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
+    return { xid: found.xid, last: ids.last(), changes: this.#changes, ...lanesHeld }
   }
 
   async #runUnits(
@@ -271,8 +284,10 @@ export class Groups {
   }
 
   /** Sends the last statements and COMMIT together. */
-  async #commit({ connection, server }: Linked, { xid, lanes }: Begun, inserts?: Posted): Promise<void> {
-    const { steady, ids, witness, monotonicMs, nodeId, link } = this.#options
+  async #commit({ connection, server }: Linked, begun: Begun, inserts?: Posted): Promise<void> {
+    const { steady, ids, witness, monotonicMs, nodeId, link, clock } = this.#options
+    const { xid, lanes } = begun
+    if (this.#changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
     const last = ids.last()
     const reading = nodeId === undefined ? undefined : steady.due(this.#changes)
     const posted: Promise<unknown>[] = [...(inserts?.answers ?? [])]

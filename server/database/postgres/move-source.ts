@@ -12,6 +12,7 @@ import { migrate } from './migrate.ts'
 import { postgresRows, readMoved, writeMoved } from './moving.ts'
 import { type Beats, startBeats, takeDatabase } from './nodes.ts'
 import { requireFit } from './probe.ts'
+import { Timeline } from './timeline.ts'
 import { Witness } from './witness.ts'
 
 /** A page of a table may take longer than a statement of a node. */
@@ -57,6 +58,7 @@ export async function openMoveSource({
     await migrate(connection, migrations, clock)
     const serverId = await readServerId(connection)
     await new Witness({ file: witnessFile, serverId }).verify(connection)
+    await new Timeline({ latest: clock }).settle(connection)
     const found = await readMoved(connection)
     const left = found?.state === 'left' ? found : undefined
     if (left === undefined) requireHere(found, shownUrl(url))

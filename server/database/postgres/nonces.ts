@@ -51,15 +51,22 @@ export interface NoncesOptions {
   readonly clock: () => Date
   /** Milliseconds of a clock that is never set. */
   readonly monotonicMs: () => number
+  /** The floor to which a failover has raised that of the database. */
+  readonly raised: () => number
 }
 
 const purgeBatch = 500
 
-export async function openNonces({ connection, clock, monotonicMs }: NoncesOptions): Promise<Nonces> {
+export async function openNonces({
+  connection,
+  clock,
+  monotonicMs,
+  raised: failover,
+}: NoncesOptions): Promise<Nonces> {
   let floor = await prepareFloor(connection, clock())
   const lineFor = purgeLine(clock(), monotonicMs)
   return {
-    floor: () => floor,
+    floor: () => Math.max(floor, failover()),
     async purge(tx) {
       const removed = await removeThrough(tx, Math.floor(lineFor(tx.now)))
       const raised = removed.reduce((highest, { signed_at }) => Math.max(highest, signed_at), floor)

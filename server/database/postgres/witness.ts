@@ -6,12 +6,15 @@
  * - The node compares on each new connection, at each beat, and for the lanes of each group of writes.
  * - It keeps the witness in memory and, at most 1 s later, in a file of the data folder. After a stop the file
  *   is complete.
+ * - Each group that changed rows advances its lanes, even if it made no id.
+ * - Beats are not compared: a lost beat loses no confirmed write. `timeline.ts` covers what has no lane.
  * - The database also records its own place: its cluster and its number there. A dump that was loaded elsewhere
  *   has another place, whatever the data folder knows.
  */
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import type { PostgresConnection } from './connection.ts'
+import { synchronousText, timelineText } from './timeline.ts'
 
 /** The database holds less than it confirmed, or lies in another place than the node recorded. */
 export class DatabaseForgotError extends Error {
@@ -208,10 +211,15 @@ export async function readHeld(connection: PostgresConnection): Promise<Held> {
 const placeText = `(SELECT system_identifier FROM pg_control_system())::text || ' ' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())::text`
 
-/** Records the place of the database, the first time or after a restore. */
+/** Records the place and the timeline of the database, the first time or after a restore. */
 export async function recordPlace(connection: PostgresConnection, { replace = false } = {}): Promise<void> {
   await connection.query({
-    text: `INSERT INTO place (one, place) VALUES (1, ${placeText})
-      ON CONFLICT (one) DO ${replace ? 'UPDATE SET place = excluded.place' : 'NOTHING'}`,
+    text: `INSERT INTO place (one, place, timeline, synchronous)
+      VALUES (1, ${placeText}, ${timelineText}, ${synchronousText})
+      ON CONFLICT (one) DO ${
+        replace
+          ? 'UPDATE SET place = excluded.place, timeline = excluded.timeline, synchronous = excluded.synchronous'
+          : 'NOTHING'
+      }`,
   })
 }

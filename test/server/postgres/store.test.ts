@@ -163,6 +163,26 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await other.close()
   })
 
+  test('a unit that changes rows without an id advances its lane, and one that changes none does not', async () => {
+    const last = () =>
+      onDatabase(data, async (client) => {
+        const { rows } = await client.query<{ last: string }>('SELECT last FROM lanes WHERE lane = $1', [
+          nodeLane,
+        ])
+        return rows[0]?.last ?? ''
+      })
+    const change = () =>
+      store.writer.write(nodeLane, (tx) =>
+        tx.db.updateTable('owner_users').set({ state: 'enabled' }).execute(),
+      )
+    await change()
+    const before = await last()
+    await store.writer.write(nodeLane, (tx) => tx.db.selectFrom('server').select('server_id').execute())
+    expect(await last()).toBe(before)
+    await change()
+    expect((await last()) > before).toBe(true)
+  })
+
   test('the tests refuse a row of a project whose lane the unit does not name', async () => {
     const outside = store.writer.write(nodeLane, async (tx) => {
       const [id, project_id] = [tx.id(), tx.id()]
