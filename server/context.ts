@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { uptime } from 'node:os'
 import type { FastifyBaseLogger } from 'fastify'
+import type { Bus } from './bus/bus.ts'
 import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
 import type { CommitListeners } from './database/commit-listeners.ts'
@@ -85,6 +86,7 @@ export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'ra
   readonly log: FastifyBaseLogger
   readonly store: NodeDatabase
   readonly commits: CommitListeners
+  readonly bus: Bus
   readonly storage: Storage
   readonly packages: Packages
   readonly meters: Meters | undefined
@@ -96,9 +98,12 @@ export interface ContextParts extends Pick<Clocks, 'clock' | 'monotonicMs' | 'ra
 export type Context = Readonly<ReturnType<typeof createContext>>
 
 export function createContext(parts: ContextParts) {
-  const { config, store, clock, monotonicMs, random, stopping } = parts
+  const { config, store, clock, monotonicMs, random, stopping, bus, commits } = parts
   const hostHistories = createHostHistories()
   const presenceChanges = createPresenceChanges()
+  commits.onOwn((project) => bus.tell('commit', project))
+  bus.hear('commit', commits.notifyOf)
+  bus.onGap(() => commits.notifyOf('*'))
   return {
     serverId: store.serverId,
     config,
@@ -134,14 +139,14 @@ export function createContext(parts: ContextParts) {
     /** Unix seconds. Proofs dated at or before it are refused; see `database/nonces.ts`. */
     replayFloor: store.nonces.floor,
     /** Notified after each commit, for live views. */
-    commits: parts.commits,
+    commits,
     /** Free space of the data disk, and the reserve for a full disk. */
     storage: parts.storage,
 
     /** The package that this node hands out. */
     client: createClient(parts.clientFolder),
 
-    identities: createIdentities(store.reader.read),
+    identities: createIdentities(store.reader.read, bus),
     throttle: createThrottle(monotonicMs, config),
     signInDelays: createSignInDelays(monotonicMs),
     failedSignIns: createFailedSignIns(() => store.steady.now().getTime()),
@@ -149,8 +154,10 @@ export function createContext(parts: ContextParts) {
     refusals: createRefusals(() => store.steady.now().getTime()),
     passwords: createPasswords(random, parts.passwordCost),
 
-    wakeups: createWakeups(),
-    receipts: createReceipts(),
+    /** Tells the other nodes of the database. */
+    bus,
+    wakeups: createWakeups(bus),
+    receipts: createReceipts(bus),
     streams: createStreams(monotonicMs),
     presence: createPresence(store.steady, config.maxWaits, presenceChanges),
     presenceChanges,

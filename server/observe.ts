@@ -38,6 +38,13 @@ export function observe(context: Context, { writer, reader }: NodeDatabase): Obs
       const { freeBytes, totalBytes } = await roomOf(config.data)
       return { free: freeBytes, size: totalBytes }
     },
+    peers: () => {
+      const { mode } = context.bus
+      return mode === 'none'
+        ? {}
+        : { notified: mode === 'notified' ? 1 : 0, polled: mode === 'polled' ? 1 : 0 }
+    },
+    notifications: () => (context.bus.mode === 'none' ? {} : { ...context.bus.counts }),
     async readiness() {
       const { checks } = await readiness(context)
       return Object.fromEntries(Object.entries(checks).map(([name, holds]) => [name, holds ? 1 : 0]))

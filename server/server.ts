@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { createApp, useRoutes } from './app.ts'
+import { type Bus, NodeBus, noBus } from './bus/bus.ts'
 import type { Config } from './config.ts'
 import { type Clocks, type Context, createClocks, createContext, type ServerChance } from './context.ts'
 import { createCommitListeners } from './database/commit-listeners.ts'
@@ -16,6 +17,7 @@ import type { NodeDatabase } from './database/node-database.ts'
 import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { lockDataFolder } from './database/sqlite/lock.ts'
 import { startAccessRecheck, startRecheck } from './delivery/recheck.ts'
+import { startSharedRecheck } from './delivery/shared-recheck.ts'
 import { finishReplacement } from './host/backups/replacing.ts'
 import type { Address } from './host/init.ts'
 import { answerHeadersFor } from './http/responses.ts'
@@ -73,6 +75,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const commits = createCommitListeners()
   let store: NodeDatabase | undefined
   let scrapes: ScrapeListener | undefined
+  let bus = noBus
   try {
     const meters = config.metrics && (await loadMeters())
     if (finishReplacement(config.data)) app.log.warn('finished a restore that had been interrupted')
@@ -110,6 +113,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         ),
     })
     const packages = await openPackages(config, { monotonicMs })
+    bus = createBus(store, monotonicMs, app.log)
     const context = createContext({
       config,
       clock,
@@ -120,6 +124,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       log: app.log,
       store,
       commits,
+      bus,
       storage,
       packages,
       meters,
@@ -133,6 +138,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         'the envelope key is missing or is not 32 bytes of base64',
       )
     }
+    bus.start()
     await useRoutes(app, context)
     useSocket(app, context)
     scrapes = config.metrics && meters && (await listenForScrapes(config.metrics, meters))
@@ -142,11 +148,16 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   } catch (error) {
     await scrapes?.close()
     await app.close()
+    await bus.close()
     await store?.close()
     lock.release()
     throw error
   }
 }
+
+/** A node on SQLite is alone. */
+const createBus = ({ channel }: NodeDatabase, monotonicMs: () => number, log: FastifyInstance['log']): Bus =>
+  channel === undefined ? noBus : new NodeBus({ channel, monotonicMs, log })
 
 /** On PostgreSQL the time of the database is the time of the node. A test hands in its own. */
 function createStoreClocks(
@@ -219,7 +230,7 @@ async function running({
   writeFileSync(addressPath(config.data), `${JSON.stringify(address)}\n`, { mode: 0o600 })
   const renewal = config.tls && renewing(app, context, config.tls)
   const stopTimers = [
-    startRecheck(context),
+    store.changes === undefined ? startRecheck(context) : startSharedRecheck(context, store.changes),
     startAccessRecheck(context),
     startNoncePurge(context, store.nonces),
     startRemovals(context),
@@ -249,6 +260,7 @@ async function running({
     clearTimeout(cut)
     await scrapes?.close()
     await context.packages.close()
+    await context.bus.close()
     await store.close()
     lock.release()
     end.resolve(0)

@@ -28,6 +28,10 @@ export const Readiness = named(
       storage: Type.Boolean(),
       nodes: Type.Boolean({ description: 'Whether no other node can write to the same data.' }),
     }),
+    peers: Type.Union([Type.Literal('none'), Type.Literal('notified'), Type.Literal('polled')], {
+      description:
+        'How this node learns of commits of the other nodes: PostgreSQL notifies it, or it polls the database because notifications do not arrive. None on SQLite, which has one node. It does not change ready.',
+    }),
   }),
 )
 export type Readiness = Static<typeof Readiness>

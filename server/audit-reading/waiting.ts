@@ -2,8 +2,8 @@
  * Waits of live views: for the next commit, after which they read again, and for a change of the presence of an
  * agent.
  *
- * - Several commits in quick succession cause one read. A commit of another process causes no notice; the reader
- *   finds it because it reads at least every two seconds.
+ * - Several commits in quick succession cause one read. A commit of a command on the host causes no notice; the
+ *   reader finds it because it reads at least every two seconds.
  * - Changes of presence end a wait at most once a second for each sign-in and project.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -53,7 +53,7 @@ export function openViewWait(
   /** When the next agent becomes overdue. Undefined until it is read. */
   let overdue: Overdue | undefined
   let wake = () => {}
-  const stopCommits = context.commits.subscribe(() => {
+  const stopCommits = context.commits.subscribe(projectId, () => {
     committed = true
     wake()
   })

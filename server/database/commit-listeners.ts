@@ -1,22 +1,47 @@
-/**
- * Notifies live views after each commit, so that they read again. Commits of other processes are not
- * reported.
- */
+/** Notifies live views after each commit, so that they read again. */
+import { type Lane, nodeLane } from './lanes.ts'
+
+/** Any project, for a commit that names none. */
+const any = '*'
+
 export interface CommitListeners {
-  notify(): void
-  /** Calls `listener` after each commit until the returned function is called. */
-  subscribe(listener: () => void): () => void
+  /**
+   * Called after a commit of this node. `lanes` are those that it changed; without them, or if it holds none,
+   * it may concern any project.
+   */
+  notify(lanes?: readonly Lane[]): void
+  /** Called after a commit of another node. */
+  notifyOf(project: string): void
+  /** Receives the projects of the commits of this node. An asterisk stands for any project. */
+  onOwn(tell: (project: string) => void): void
+  /** Calls `listener` after each commit that may concern the project until the returned function is called. */
+  subscribe(projectId: string, listener: () => void): () => void
+  /** Projects with a listener. */
+  projects(): string[]
 }
 
 export function createCommitListeners(): CommitListeners {
-  const listeners = new Set<() => void>()
+  const listeners = new Map<() => void, string>()
+  let told: ((project: string) => void) | undefined
+  const notifyOf = (project: string) => {
+    for (const [listener, own] of listeners) if (project === any || own === project) listener()
+  }
   return {
-    notify() {
-      for (const listener of listeners) listener()
+    notify(lanes = []) {
+      notifyOf(any)
+      if (told === undefined) return
+      for (const lane of lanes.length === 0 ? [any] : new Set(lanes)) if (lane !== nodeLane) told(lane)
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+    notifyOf,
+    onOwn(tell) {
+      told = tell
     },
+    subscribe(projectId, listener) {
+      // Another function for each call, because two views may pass the same one.
+      const own = () => listener()
+      listeners.set(own, projectId)
+      return () => listeners.delete(own)
+    },
+    projects: () => [...new Set(listeners.values())],
   }
 }

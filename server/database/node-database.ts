@@ -1,4 +1,6 @@
 /** Interface of the open database of one process: writer, reader, nonces and clock. */
+import type { Changes } from './changes.ts'
+import type { Channel } from './channel.ts'
 import type { Nonces } from './nonces.ts'
 import type { Reader } from './reader.ts'
 import type { SteadyClock } from './steady-clock.ts'
@@ -10,6 +12,10 @@ export interface NodeDatabase {
   readonly reader: Reader
   readonly nonces: Nonces
   readonly steady: SteadyClock
+  /** Undefined if this process is the only one that serves the database. */
+  readonly channel?: Channel
+  /** Present with `channel`. */
+  readonly changes?: Changes
   /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
   readonly scrubbed: boolean
   close(): Promise<void>

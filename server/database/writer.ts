@@ -1,5 +1,5 @@
 /** Interface of the writer: its methods, its events and its reports. */
-import type { Lanes } from './lanes.ts'
+import type { Lane, Lanes } from './lanes.ts'
 import type { Nonce } from './nonces.ts'
 import type { Tx } from './tx.ts'
 
@@ -18,8 +18,11 @@ export interface WriterEvents {
    * process.
    */
   readonly onFatal: (error: unknown) => void
-  /** Called once a commit is durable, before its effects run. */
-  readonly onCommit?: () => void
+  /**
+   * Called once a commit is durable, before its effects run. PostgreSQL names the lanes of its requests, or
+   * none if a request has none.
+   */
+  readonly onCommit?: (lanes?: readonly Lane[]) => void
   /** Called if an effect throws. */
   readonly onEffectError: (error: unknown) => void
   /** Called if a group finds no space on the disk, before its requests are rejected. */

@@ -73,6 +73,10 @@ export interface Presence {
   isOccupied(agentId: string): boolean
   /** Sessions with an open wait. */
   waitingSessions(): string[]
+  /** Agents with an open wait, and their projects. */
+  waitingAgents(): Map<string, string>
+  /** Agents with a running upload or download. */
+  movingAgents(): string[]
   /** Sessions with an open wait, upload or download. */
   occupiedSessions(): string[]
   /** Occupied sessions whose contact has not been written for a minute. They count as written from now on. */
@@ -119,6 +123,8 @@ export function createPresence(
   const sessionWaits = new Map<string, Held>()
   const sessionLists = new Map<string, Held>()
   const sessionMoves = new Map<string, Held>()
+  /** The project of each agent with an open wait. */
+  const waitingIn = new Map<string, string>()
   let openWaits = 0
   const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0, inbox_list: 0 }
   const people = new Map<string, Date>()
@@ -136,6 +142,7 @@ export function createPresence(
     const agent = observe(waiting.agent_id)
     waitsByTransport[transport] -= 1
     agent.waits -= 1
+    if (agent.waits === 0) waitingIn.delete(waiting.agent_id)
     if (!withoutMessages.has(transport)) {
       agent.listens -= 1
       agent.lastWaitEnded = steady.now()
@@ -194,6 +201,7 @@ export function createPresence(
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1
+      waitingIn.set(agentId, waiting.project_id)
       if (!withoutMessages.has(transport)) agent.listens += 1
       openWaits += 1
       changes.waits(waiting, levelOf(agent))
@@ -213,6 +221,8 @@ export function createPresence(
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],
+    waitingAgents: () => new Map(waitingIn),
+    movingAgents: () => [...new Set([...sessionMoves.values()].map(({ agentId }) => agentId))],
     occupiedSessions: () => [...new Map([...sessionWaits, ...sessionMoves]).keys()],
     overdueRenewals(now) {
       const atMs = now.getTime()

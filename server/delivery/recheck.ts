@@ -2,11 +2,13 @@
  * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last query and
  * notifies their recipients.
  *
- * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. Contract §6.
+ * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. On PostgreSQL, where
+ * ids rise only within a project, `shared-recheck.ts` replaces this query. Contract §6.
  */
 
 import type { FastifyBaseLogger } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
+import type { Bus } from '../bus/bus.ts'
 import { noLane } from '../database/lanes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
@@ -24,6 +26,7 @@ export interface RecheckServices {
   readonly write: Writer['write']
   readonly presence: Presence
   readonly wakeups: Wakeups
+  readonly bus: Pick<Bus, 'mode'>
   readonly log: Pick<FastifyBaseLogger, 'error'>
 }
 
@@ -52,7 +55,7 @@ export function startRecheck(context: RecheckServices): () => void {
       const since = last ?? context.steady.idBefore(beganIso)
       const rows = await context.read((db) => storedSince.all(db, { id: since }))
       for (const agentId of new Set(rows.map((row) => row.inbox_agent_id))) {
-        if (agentId !== null) context.wakeups.notify(agentId)
+        if (agentId !== null) context.wakeups.notifyHere(agentId)
       }
       last = rows.at(-1)?.id ?? last
       found = rows.length
@@ -95,8 +98,11 @@ export function startAccessRecheck(context: RecheckServices): () => void {
     for (let start = 0; start < sessions.length; start += batch) {
       const some = sessions.slice(start, start + batch)
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
-      for (const agentId of new Set(ended)) context.wakeups.notify(agentId)
+      for (const agentId of new Set(ended)) context.wakeups.notifyHere(agentId)
     }
+    // A transfer or a pairing that another node ended stops the bytes at the latest now.
+    if (context.bus.mode !== 'none')
+      for (const agentId of context.presence.movingAgents()) context.wakeups.notifyHere(agentId)
     await renewContact(context)
   })
 }

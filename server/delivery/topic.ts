@@ -7,11 +7,14 @@ export interface Topic<T> {
   publish(key: string, value: T): void
   /** Calls `listener` with each value of the key until the returned function is called. */
   subscribe(key: string, listener: (value: T) => void): () => void
+  /** Keys with a subscriber. */
+  keys(): string[]
 }
 
 export function createTopic<T>(): Topic<T> {
   const listeners = new Map<string, Set<(value: T) => void>>()
   return {
+    keys: () => [...listeners.keys()],
     publish(key, value) {
       // A copy: a listener may unsubscribe itself or others, or subscribe.
       for (const listener of [...(listeners.get(key) ?? [])]) listener(value)

@@ -26,7 +26,7 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     storage: context.storage.state !== 'full' && context.storeState() !== 'full',
     nodes: context.ownsDataFolder(),
   }
-  return { ready: Object.values(checks).every((check) => check), checks }
+  return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode }
 }
 
 /** Time limit of the check on PostgreSQL. SQLite is in this process. */

@@ -11,7 +11,7 @@ export async function examineDatabase(url: string, data: string): Promise<Examin
   try {
     const found = await examinePostgres(url, witnessPath(data))
     const moved = place(found.moved, shownUrl(url))
-    return [database(found), ...moved, schema(found), history(found), durability(found)]
+    return [database(found), ...moved, schema(found), history(found), durability(found), peers(found)]
   } catch (error) {
     const text = (error as Error).message
     const remedy = 'check database, its password and that PostgreSQL runs'
@@ -59,5 +59,15 @@ function durability({ isSynchronous }: Examination): Examined {
     state: 'warning',
     text: 'no synchronous standby: a failover may lose confirmed writes',
     remedy: 'set synchronous_standby_names, or use a service that promises it, before you rely on a failover',
+  }
+}
+
+function peers({ hears }: Examination): Examined {
+  if (hears) return ok('peers', 'notifications between nodes arrive')
+  return {
+    check: 'peers',
+    state: 'warning',
+    text: 'notifications between nodes do not arrive: each node asks the database every 250 ms',
+    remedy: 'connect without a pooler, or through one that pools sessions',
   }
 }

@@ -3,10 +3,11 @@
  * time of a verification.
  *
  * The cache alone never admits a request: admission reads the stored state again inside the transaction. Code
- * that revokes a credential must call `forget` after the commit.
+ * that revokes a credential must call `forget` after the commit, which also empties the caches of other nodes.
  */
 
 import { parseDevice } from '../../sdk/signing/device.ts'
+import { type Bus, noBus } from '../bus/bus.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
 import type { CredentialRow } from '../database/tables.ts'
@@ -45,8 +46,13 @@ const stored = prepared<{ id: string }>()((db, p) =>
     .where('projects.deleted_at', 'is', null),
 )
 
-export function createIdentities(read: Reader['read']): Identities {
+export function createIdentities(
+  read: Reader['read'],
+  bus: Pick<Bus, 'tell' | 'hear' | 'onGap'> = noBus,
+): Identities {
   const rows = new Map<string, Kept>()
+  bus.hear('forget', (credentialId) => rows.delete(credentialId))
+  bus.onGap(() => rows.clear())
 
   const load = async (credentialId: string) => {
     const row = await read((db) => stored.first(db, { id: credentialId }))
@@ -64,6 +70,7 @@ export function createIdentities(read: Reader['read']): Identities {
     },
     forget(credentialId) {
       rows.delete(credentialId)
+      bus.tell('forget', credentialId)
     },
   }
 }

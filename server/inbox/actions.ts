@@ -193,7 +193,7 @@ function hold(
       if (ids.length === 0) return
       if (!flushed) {
         release()
-        context.wakeups.notify(agent.agent_id)
+        context.wakeups.notifyHere(agent.agent_id)
         return
       }
       context.offers.countUsed(session, ids.length)

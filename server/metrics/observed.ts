@@ -10,4 +10,6 @@ export interface Observed {
   storage(): Promise<Reading>
   disk(): Promise<Reading>
   readiness(): Promise<Reading>
+  peers(): Reading
+  notifications(): Reading
 }

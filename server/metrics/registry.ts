@@ -146,6 +146,18 @@ export function createMeters(): WatchingMeters {
   read('bridge_ready', 'Readiness checks: 1 if the check passes, 0 if it fails.', 'check', (from) =>
     from.readiness(),
   )
+  read(
+    'bridge_peers',
+    'How the node learns of commits of other nodes on PostgreSQL: 1 for the present way, notified or polled, and 0 for the other. Absent on SQLite.',
+    'mode',
+    (from) => from.peers(),
+  )
+  read(
+    'bridge_notifications',
+    'Notifications between nodes since the start, sent and received. Absent on SQLite.',
+    'direction',
+    (from) => from.notifications(),
+  )
   read('bridge_build_info', 'Always 1; the label is the running version.', 'version', (from) => ({
     [from.version]: 1,
   }))

@@ -98,9 +98,10 @@ test('the check finds an additional field and a missing one', () => {
     ...{ auth: true, envelope_key: true, migrations: true },
     ...{ database: true, storage: true, nodes: true },
   }
-  expect(faultsAt(place, { ready: true, checks })).toEqual([])
-  expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 } })).toHaveLength(1)
-  expect(faultsAt(place, { checks })).toHaveLength(1)
+  const peers = 'none'
+  expect(faultsAt(place, { ready: true, checks, peers })).toEqual([])
+  expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 }, peers })).toHaveLength(1)
+  expect(faultsAt(place, { checks, peers })).toHaveLength(1)
 })
 
 describe('streams', () => {

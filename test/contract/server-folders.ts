@@ -25,6 +25,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'database/postgres',
       'database',
       'http',
+      'bus',
       'delivery',
       'identity',
       'metrics',

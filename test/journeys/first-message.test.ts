@@ -1,6 +1,7 @@
 /** The main purpose, over real HTTP: send, offer, acknowledge, and the sender sees each step. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { isOnPostgres } from '../support/postgres.ts'
 
 let bridge: TestBridge
 
@@ -83,5 +84,6 @@ test('readiness and liveness are answered without a credential', async () => {
   expect(ready.json).toEqual({
     ready: true,
     checks: { auth: true, envelope_key: true, migrations: true, database: true, storage: true, nodes: true },
+    peers: isOnPostgres ? expect.stringMatching(/^(notified|polled)$/) : 'none',
   })
 })

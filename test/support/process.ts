@@ -10,7 +10,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -32,6 +32,8 @@ export interface ProcessOptions {
    * A file that receives standard error, by default in the folder of this server; `errors` then stays empty.
    */
   readonly errorsTo?: string | undefined
+  /** Starts another node on the database of this server. */
+  readonly joins?: { readonly data: string } | undefined
   /** The time at which the program believes it starts. */
   readonly clockFrom?: Date
 }
@@ -112,6 +114,12 @@ class Supervised implements ServerProcess {
 
   async init(): Promise<void> {
     const config = readConfig(this.#settings(), {})
+    const { joins } = this.#options
+    if (joins !== undefined) {
+      mkdirSync(this.data, { mode: 0o700 })
+      copyFileSync(join(joins.data, 'envelope.key'), join(this.data, 'envelope.key'))
+      return
+    }
     if (this.#namesDatabase()) {
       this.setupLink = (await initServer(config)).setupLink
       return
@@ -158,7 +166,7 @@ class Supervised implements ServerProcess {
 
   #settings() {
     const fixed = { data: this.data, port: String(this.port) }
-    const store = this.#namesDatabase() ? {} : storeSettings(this.data)
+    const store = this.#namesDatabase() ? {} : storeSettings(this.#options.joins?.data ?? this.data)
     return { ...generous, ...store, ...this.#options.settings, ...fixed }
   }
 
@@ -169,6 +177,7 @@ class Supervised implements ServerProcess {
       // Compiled once per run: servers start in half the time, and some are killed twenty times.
       NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,
+      BRIDGE_SEVERAL_NODES: '1',
       ...(control && { BRIDGE_TEST_CONTROL: control }),
       ...(foldEvery && { BRIDGE_TEST_FOLD_EVERY: String(foldEvery) }),
       ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),

@@ -125,6 +125,21 @@ export class PostgresConnection {
     return this.#failure !== undefined
   }
 
+  /** Calls `listener` with the payload of each notification that arrives on this connection. */
+  onNotification(listener: (payload: string) => void): void {
+    this.#client.on('notification', ({ payload = '' }) => listener(payload))
+  }
+
+  /** Calls `listener` once the connection has ended. */
+  onEnd(listener: () => void): void {
+    this.#client.once('end', listener)
+  }
+
+  /** Ends the connection at once, also if the network drops its packets. */
+  drop(): void {
+    this.#break(new Error('the connection to the database is closed'))
+  }
+
   async query<R>({ text, values, name }: Statement): Promise<Answer<R>> {
     if (this.#failure !== undefined) throw this.#failure
     this.#waiting += 1

@@ -11,6 +11,8 @@ import { migrations } from '../migrations/index.ts'
 import { requireHere, shownUrl } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
+import { createChanges } from './changes.ts'
+import { channelName, createChannel } from './channel.ts'
 import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { writeReading } from './group.ts'
@@ -107,6 +109,10 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     return {
       ...{ serverId, writer, reader, nonces, steady },
       scrubbed: false,
+      ...(nodeId !== undefined && {
+        channel: createChannel(settings, channelName(serverId), nodeId),
+        changes: createChanges(reader.read),
+      }),
       async close() {
         await reader.close()
         await writer.close()

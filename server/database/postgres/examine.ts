@@ -1,5 +1,6 @@
 /** Examines a database without changing it. */
 import type { Moved } from '../moved.ts'
+import { hearsNotifications } from './channel.ts'
 import { PostgresConnection } from './connection.ts'
 import { recordedMigrations } from './migrate.ts'
 import { readMoved } from './moving.ts'
@@ -17,6 +18,8 @@ export interface Examination {
   readonly moved: Moved | undefined
   /** Whether a commit is on a second machine before it is answered. */
   readonly isSynchronous: boolean
+  /** Whether a notification from another connection arrives. */
+  readonly hears: boolean
   /** Says what it has lost of what it confirmed to the last server. */
   readonly forgotten: string | undefined
 }
@@ -38,6 +41,7 @@ export async function examinePostgres(url: string, witnessFile: string): Promise
       version: rows[0]?.version ?? '',
       hasInstallation: installed,
       isSynchronous: rows[0]?.synchronous === 1,
+      hears: await hearsNotifications({ url }),
       forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
     }
   } finally {

@@ -117,7 +117,9 @@ class WriteQueue {
     this.stats.groups += 1
     this.stats.requests += requests
     this.stats.largestGroup = Math.max(this.stats.largestGroup, requests)
-    this.#runEffects([() => this.#options.onCommit?.()])
+    const lanes = done.map(({ request }) => request.lanes)
+    const named = lanes.some((each) => each.length === 0) ? [] : lanes.flat()
+    this.#runEffects([() => this.#options.onCommit?.(named)])
     for (const { request, outcome } of done) this.#answer(request as Waiting, outcome)
     const groupMs = this.#options.monotonicMs() - beganMs
     this.#options.onGroup?.({ requests, groupMs, commitMs, failure: undefined })

@@ -151,6 +151,8 @@ test('metrics that cannot be read are omitted, and the others are reported', asy
     storage: fail,
     disk: async () => reading(),
     readiness: async () => ({ database: 0 }),
+    peers: () => ({ notified: 1 }),
+    notifications: () => ({ sent: 3 }),
   })
   const text = await meters.text()
   expect(text).toContain('bridge_ready{check="database"} 0\n')

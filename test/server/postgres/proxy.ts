@@ -11,6 +11,8 @@ export interface DatabaseProxy {
    * after it, when its answer would arrive.
    */
   cutAt(words: string, when: 'before' | 'answer'): void
+  /** Discards all bytes of the connections that are open, in both directions. New connections work. */
+  dropPackets(): void
   /** Cuts all connections and refuses new ones until `open` is called. */
   shut(): void
   open(): void
@@ -22,6 +24,7 @@ export interface DatabaseProxy {
 export async function startProxy(database: string): Promise<DatabaseProxy> {
   const target = new URL(database)
   const sockets = new Set<Socket>()
+  const silencers = new Set<() => void>()
   let asked: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
   let isOpen = true
   let cuts = 0
@@ -32,6 +35,10 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
       far.destroy()
     }
     let isAnswerCut = false
+    let isSilent = false
+    silencers.add(() => {
+      isSilent = true
+    })
     for (const socket of [near, far]) {
       sockets.add(socket)
       socket.on('error', cut).on('close', () => {
@@ -41,6 +48,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     }
     if (!isOpen) return cut()
     near.on('data', (bytes) => {
+      if (isSilent) return
       if (asked !== undefined && bytes.includes(asked.words)) {
         const { when } = asked
         asked = undefined
@@ -51,6 +59,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
       far.write(bytes)
     })
     far.on('data', (bytes) => {
+      if (isSilent) return
       if (isAnswerCut) cut()
       else near.write(bytes)
     })
@@ -66,6 +75,10 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     url: url.href,
     cutAt(words, when) {
       asked = { words, when }
+    },
+    dropPackets() {
+      for (const silence of silencers) silence()
+      silencers.clear()
     },
     shut() {
       isOpen = false

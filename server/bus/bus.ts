@@ -1,0 +1,297 @@
+/**
+ * Tells the other nodes of the database what a commit changed, so that their waits, streams and views read
+ * again. An entry carries no data that decides anything: the database has the truth, and a lost entry is a
+ * delay.
+ *
+ * States of the bus:
+ *
+ * - `polled`: notifications do not arrive, so the node asks the database every 250 ms. It begins here, and
+ *   returns here if the connection ends or a pooler swallows notifications.
+ * - `notified`: a notification from another connection has arrived. A ping of its own comes back every five
+ *   seconds; if one does not, the node drops the connection and opens another one.
+ *
+ * Entries are collected after the commit and sent at most every 2 ms, on a connection of the bus.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Channel, ChannelConnection } from '../database/channel.ts'
+import { type Batch, Outbox, readBatch } from './batch.ts'
+import { delayMs, type Entries, type Topic } from './entries.ts'
+
+export type PeersMode = 'none' | 'notified' | 'polled'
+
+export interface Teller {
+  /** Tells the other nodes. Must be called after the commit. */
+  tell<T extends Topic>(topic: T, entry: Entries[T]): void
+}
+
+export interface Bus extends Teller {
+  hear<T extends Topic>(topic: T, listener: (entry: Entries[T]) => void): void
+  /** Calls `listener` after each interval in which entries may have been lost. */
+  onGap(listener: () => void): void
+  readonly mode: PeersMode
+  /** Notifications since the start: sent by this node, and received from others. */
+  readonly counts: { readonly sent: number; readonly received: number }
+  start(): void
+  close(): Promise<void>
+}
+
+/** The bus of a node that is alone, on SQLite. */
+export const noBus: Bus = {
+  tell() {},
+  hear() {},
+  onGap() {},
+  mode: 'none',
+  counts: { sent: 0, received: 0 },
+  start() {},
+  async close() {},
+}
+
+export interface BusOptions {
+  readonly channel: Channel
+  readonly monotonicMs: () => number
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>
+  readonly times?: Partial<BusTimes>
+}
+
+export interface BusTimes {
+  readonly pingEveryMs: number
+  /** A notification of the self-test must arrive within this time. */
+  readonly testWithinMs: number
+  /** Interval between two self-tests while notifications do not arrive. */
+  readonly testEveryMs: number
+}
+
+const usual: BusTimes = { pingEveryMs: 5000, testWithinMs: 1000, testEveryMs: 60_000 }
+const minIntervalMs = 2
+const firstRetryMs = 100
+const lastRetryMs = 2000
+const longestCloseMs = 500
+/** Beyond these entries, the other nodes read everything again. */
+const maxEntries = 5000
+
+export class NodeBus implements Bus {
+  readonly #options: BusOptions
+  readonly #times: BusTimes
+  readonly #outbox: Outbox
+  readonly #listeners = new Map<Topic, ((entry: never) => void)[]>()
+  readonly #gapListeners: (() => void)[] = []
+  /** When each other node was heard last. */
+  readonly #peers = new Map<string, number>()
+  /** Aborted when the bus closes. */
+  readonly #closing = new AbortController()
+  #mode: PeersMode = 'polled'
+  #connection: ChannelConnection | undefined
+  #running: Promise<void> | undefined
+  #ping = 0
+  /** Number of the last own ping that came back. */
+  #heardPing = 0
+  #onPing = () => {}
+  /** From then on a node that has heard no other is alone. */
+  #knowsPeersAtMs = Number.POSITIVE_INFINITY
+  #isSending = false
+  #sentMs = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | undefined
+  #dueMs = Number.POSITIVE_INFINITY
+  #hasLogged = false
+  readonly counts = { sent: 0, received: 0 }
+
+  constructor(options: BusOptions) {
+    const { channel } = options
+    this.#options = options
+    this.#times = { ...usual, ...options.times }
+    this.#outbox = new Outbox(channel.self, channel.maxBytes, maxEntries)
+  }
+
+  get mode(): PeersMode {
+    return this.#mode
+  }
+
+  tell<T extends Topic>(topic: T, entry: Entries[T]): void {
+    if (this.#isAlone()) return
+    this.#outbox.add(topic, entry)
+    this.#schedule(delayMs[topic])
+  }
+
+  hear<T extends Topic>(topic: T, listener: (entry: Entries[T]) => void): void {
+    const known = this.#listeners.get(topic) ?? []
+    this.#listeners.set(topic, [...known, listener])
+  }
+
+  onGap(listener: () => void): void {
+    this.#gapListeners.push(listener)
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    this.#connection?.drop()
+    // A connection that is being opened is dropped once it is open.
+    await Promise.race([this.#running, sleep(longestCloseMs, undefined, { ref: false })])
+  }
+
+  #isAlone(): boolean {
+    return (
+      this.#mode === 'notified' &&
+      this.#peers.size === 0 &&
+      this.#options.monotonicMs() > this.#knowsPeersAtMs
+    )
+  }
+
+  /** Connects again whenever the connection ends. */
+  async #run(): Promise<void> {
+    let retryMs = firstRetryMs
+    while (!this.#closing.signal.aborted) {
+      try {
+        const ended = Promise.withResolvers<void>()
+        const connection = await this.#options.channel.connect({
+          onPayload: (payload) => this.#receive(payload),
+          onEnd: () => ended.resolve(),
+        })
+        retryMs = firstRetryMs
+        await this.#use(connection, ended.promise)
+      } catch (error) {
+        if (!this.#closing.signal.aborted)
+          this.#options.log.warn({ err: error }, 'cannot connect to hear other nodes')
+      }
+      this.#connection = undefined
+      this.#mode = 'polled'
+      await this.#pause(retryMs)
+      retryMs = Math.min(lastRetryMs, retryMs * 2)
+    }
+  }
+
+  /** Uses a connection until it ends. */
+  async #use(connection: ChannelConnection, ended: Promise<void>): Promise<void> {
+    this.#connection = connection
+    let hasEnded = this.#closing.signal.aborted
+    const end = ended.then(() => {
+      hasEnded = true
+      if (!this.#closing.signal.aborted)
+        this.#options.log.warn('the connection that hears other nodes has ended')
+    })
+    try {
+      while (!hasEnded) {
+        if (this.#mode === 'polled') await this.#test(end)
+        else if (this.#heardPing < this.#ping) return
+        this.#sendPing()
+        const { pingEveryMs, testEveryMs } = this.#times
+        await Promise.race([end, this.#pause(this.#mode === 'polled' ? testEveryMs : pingEveryMs)])
+        this.#forgetPeers()
+      }
+    } finally {
+      connection.drop()
+    }
+  }
+
+  /** Tests with another connection whether notifications arrive. */
+  async #test(end: Promise<void>): Promise<void> {
+    const { log, channel, monotonicMs } = this.#options
+    this.#ping += 1
+    const number = this.#ping
+    const heard = new Promise<void>((resolve) => {
+      this.#onPing = () => {
+        if (this.#heardPing >= number) resolve()
+      }
+    })
+    const outbox = new Outbox(channel.self, channel.maxBytes, 1)
+    outbox.addPing(number)
+    for (const payload of outbox.take()) await channel.sendApart(payload)
+    const outcome = await Promise.race([
+      heard.then(() => 'heard' as const),
+      end.then(() => 'ended' as const),
+      this.#pause(this.#times.testWithinMs).then(() => 'silent' as const),
+    ])
+    if (this.#closing.signal.aborted || outcome === 'ended') return
+    if (outcome === 'heard') {
+      this.#mode = 'notified'
+      this.#knowsPeersAtMs = monotonicMs() + this.#times.pingEveryMs + this.#times.testWithinMs
+      log.info('notifications of other nodes arrive')
+      this.#gap()
+    } else {
+      log.warn(
+        'notifications of other nodes do not arrive, so this node asks the database every 250 ms: a pooler or a standby stands in between',
+      )
+    }
+  }
+
+  #sendPing(): void {
+    this.#ping += 1
+    this.#outbox.addPing(this.#ping)
+    this.#schedule(0)
+  }
+
+  #forgetPeers(): void {
+    const until = this.#options.monotonicMs() - this.#times.pingEveryMs * 3
+    for (const [id, heardMs] of this.#peers) if (heardMs < until) this.#peers.delete(id)
+  }
+
+  #schedule(ms: number): void {
+    const now = this.#options.monotonicMs()
+    const dueMs = Math.max(now + ms, this.#sentMs + minIntervalMs)
+    if (this.#isSending || dueMs >= this.#dueMs) return
+    clearTimeout(this.#timer)
+    this.#dueMs = dueMs
+    // Entries of the commits that end in this turn of the event loop share a notification.
+    if (dueMs <= now) setImmediate(() => this.#flush())
+    else this.#timer = setTimeout(() => this.#flush(), dueMs - now).unref()
+  }
+
+  #flush(): void {
+    this.#dueMs = Number.POSITIVE_INFINITY
+    const connection = this.#connection
+    if (this.#isSending || connection === undefined || this.#outbox.isEmpty) return
+    this.#isSending = true
+    this.#sentMs = this.#options.monotonicMs()
+    const payloads = this.#outbox.take()
+    this.counts.sent += payloads.length
+    connection
+      .send(payloads)
+      .catch(() => {
+        this.#outbox.loseEntries()
+        connection.drop()
+      })
+      .finally(() => {
+        this.#isSending = false
+        if (!this.#outbox.isEmpty) this.#schedule(0)
+      })
+  }
+
+  #receive(payload: string): void {
+    try {
+      this.#take(readBatch(payload))
+    } catch (error) {
+      if (this.#hasLogged) return
+      this.#hasLogged = true
+      this.#options.log.warn({ err: error }, 'ignored a notification that cannot be read')
+    }
+  }
+
+  #take({ from, ping, everything, entries }: Batch): void {
+    if (from === this.#options.channel.self) {
+      if (ping !== undefined) this.#heardPing = Math.max(this.#heardPing, ping)
+      this.#onPing()
+      return
+    }
+    this.counts.received += 1
+    // A node that has just started must know soon that it is not alone.
+    if (!this.#peers.has(from) && this.#mode === 'notified') this.#sendPing()
+    this.#peers.set(from, this.#options.monotonicMs())
+    if (everything === true) this.#gap()
+    for (const [topic, list] of Object.entries(entries))
+      for (const listener of this.#listeners.get(topic as Topic) ?? [])
+        for (const entry of list) listener(entry as never)
+  }
+
+  #gap(): void {
+    for (const listener of this.#gapListeners) listener()
+  }
+
+  #pause(ms: number): Promise<void> {
+    return sleep(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
+  }
+}

@@ -1,0 +1,23 @@
+/** What one node tells the others, by topic. */
+import type { Receipt } from '../../sdk/contract/agent/events.ts'
+
+export interface Entries {
+  /** An agent whose waits read again. */
+  wake: string
+  /** A credential whose cached identity is outdated. */
+  forget: string
+  /** The agent that sent the messages, and their receipts. */
+  receipts: readonly [agentId: string, receipts: readonly Receipt[]]
+  /** A project with a commit, for live views. An asterisk stands for any project. */
+  commit: string
+}
+
+export type Topic = keyof Entries
+
+/**
+ * Milliseconds until a topic is sent, so that one notification carries more of it. A live view reads at most
+ * every 50 ms anyway.
+ */
+export const delayMs: Readonly<Record<Topic, number>> = { wake: 0, forget: 0, receipts: 0, commit: 25 }
+
+export const topics = Object.keys(delayMs) as readonly Topic[]

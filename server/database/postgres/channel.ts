@@ -1,0 +1,65 @@
+/**
+ * The channel between the nodes of a database: LISTEN and NOTIFY on one connection that is used for nothing
+ * else. So no transaction of the product holds the lock that NOTIFY takes at its commit.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Channel } from '../channel.ts'
+import { type ConnectionSettings, PostgresConnection } from './connection.ts'
+
+/** PostgreSQL refuses a payload of 8,000 bytes. */
+const maxBytes = 8000
+const arrivesWithinMs = 1000
+
+/** Nodes of the same installation share a name. A database may hold several installations in several schemas. */
+export const channelName = (serverId: string): string => `bridge_${serverId.replaceAll('-', '')}`
+
+export function createChannel(settings: ConnectionSettings, name: string, self: string): Channel {
+  return {
+    self,
+    maxBytes,
+    async connect({ onPayload, onEnd }) {
+      const connection = await PostgresConnection.open(settings)
+      connection.onNotification(onPayload)
+      connection.onEnd(onEnd)
+      try {
+        await connection.query({ text: `LISTEN "${name}"` })
+      } catch (error) {
+        connection.drop()
+        throw error
+      }
+      return {
+        send: (payloads) => notify(connection, name, payloads),
+        drop: () => connection.drop(),
+      }
+    },
+    async sendApart(payload) {
+      const connection = await PostgresConnection.open(settings)
+      try {
+        await notify(connection, name, [payload])
+      } finally {
+        await connection.close()
+      }
+    },
+  }
+}
+
+/** Returns whether a notification arrives that another connection sends. */
+export async function hearsNotifications(settings: ConnectionSettings): Promise<boolean> {
+  const probe = `bridge_probe_${process.pid}`
+  const channel = createChannel(settings, probe, probe)
+  const heard = Promise.withResolvers<true>()
+  const connection = await channel.connect({ onPayload: () => heard.resolve(true), onEnd: () => {} })
+  try {
+    await channel.sendApart(probe)
+    return await Promise.race([heard.promise, sleep(arrivesWithinMs, false)])
+  } finally {
+    connection.drop()
+  }
+}
+
+async function notify(connection: PostgresConnection, name: string, payloads: readonly string[]) {
+  await connection.query({
+    text: 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload',
+    values: [name, payloads],
+  })
+}

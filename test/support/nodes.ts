@@ -1,0 +1,65 @@
+/** Two server processes on one PostgreSQL database, and people who talk to either of them. */
+import { expect, vi } from 'vitest'
+import { TestAgent } from './agent.ts'
+import { TestOwner } from './owner.ts'
+import { type People, settlePeople } from './people.ts'
+import { onDatabase } from './postgres.ts'
+import { type ProcessOptions, type ServerProcess, startServerProcess } from './process.ts'
+import { soon } from './waits.ts'
+
+export interface TwoNodes extends People {
+  readonly first: ServerProcess
+  readonly second: ServerProcess
+  close(): Promise<void>
+}
+
+export interface TwoNodesOptions {
+  readonly settings?: ProcessOptions['settings']
+  /** Settings of the second node, such as a way to the database through a proxy. */
+  readonly second?: (first: ServerProcess) => Promise<ProcessOptions['settings']>
+}
+
+export async function startTwoNodes({ settings, second: given }: TwoNodesOptions = {}): Promise<TwoNodes> {
+  const first = await startServerProcess({ ...(settings && { settings }) })
+  await onDatabase(first.data, (client) =>
+    client.query(
+      "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET bridge.several_nodes = ''on''', current_database()); END $$",
+    ),
+  )
+  const own = await given?.(first)
+  const second = await startServerProcess({ joins: first, settings: { ...settings, ...own } })
+  const people = await settlePeople(first)
+  return {
+    ...people,
+    first,
+    second,
+    async close() {
+      await second.close()
+      await first.close()
+    },
+  }
+}
+
+/** The same agent with the same session, which calls another node. */
+export function agentAt({ url }: { readonly url: string }, agent: TestAgent): TestAgent {
+  const bound = {
+    ...(agent.device && { device: agent.device }),
+    ...(agent.secret && { secret: agent.secret }),
+  }
+  const there = new TestAgent(url, agent.keys, agent.enrolled, () => new Date(), bound)
+  there.session = agent.session
+  return there
+}
+
+/** The same sign-in, which calls another node. */
+export const ownerAt = ({ url }: { readonly url: string }, owner: TestOwner): TestOwner =>
+  new TestOwner(url, owner.cookie)
+
+/** Waits until readiness says how the node learns of commits of the others. */
+export async function untilPeers({ url }: { readonly url: string }, mode: string): Promise<void> {
+  const peers = async () => {
+    const reply = await fetch(`${url}/api/ready`)
+    return ((await reply.json()) as { peers?: string }).peers
+  }
+  await vi.waitFor(async () => expect(await peers()).toBe(mode), { ...soon, interval: 20 })
+}
