@@ -17,12 +17,13 @@ import type { Step } from './model/steps.ts'
 import type { Ended } from './processes.ts'
 import { isAcknowledged, type Probe, problem, sendProbe, type VerifyScene } from './scene.ts'
 import { copyInstalled, type Start, started, testPrompt } from './start.ts'
-import { startGemini, startOpencode } from './start-scratch.ts'
+import { startCopilot, startGemini, startOpencode } from './start-scratch.ts'
 
 /** Ways to start a harness with a scripted model. */
-const starts: { readonly [harness in HarnessName]?: Start } = {
+const starts: Readonly<Record<HarnessName, Start>> = {
   claude: startClaude,
   codex: startCodex,
+  copilot: startCopilot,
   gemini: startGemini,
   opencode: startOpencode,
 }
@@ -32,16 +33,13 @@ const inPlaceStarts: readonly HarnessName[] = ['claude', 'codex']
 export async function realStage(scene: VerifyScene, mark: string): Promise<Finding[]> {
   const { harness, inPlace } = scene
   const { title } = harnesses[harness]
-  const start = starts[harness]
-  if (start === undefined)
-    return [ok('harness', `${title} itself was not started: this version has no scripted model for it`)]
   if (inPlace && !inPlaceStarts.includes(harness))
     return [ok('harness', `${title} itself was not started: with your settings it would use your account`)]
   const probe = await sendProbe(scene, mark)
   if ('check' in probe) return [probe]
   const model = await ScriptedModel.start((_request, number) => stepsOf(scene, probe)[number], scene.nowMs)
   try {
-    const ended = await start(scene, model)
+    const ended = await starts[harness](scene, model)
     return [await judged(scene, { probe, ended, requests: model.requests })]
   } finally {
     await model.close()
@@ -52,7 +50,7 @@ export async function realStage(scene: VerifyScene, mark: string): Promise<Findi
 function stepsOf({ installed, machine }: VerifyScene, { id }: Probe): readonly Step[] {
   const done = { text: 'done' }
   if (installed.mcp)
-    return [{ tool: /[_/]inbox$/, input: {} }, { tool: /[_/]ack$/, input: { message_ids: [id] } }, done]
+    return [{ tool: /[-_/]inbox$/, input: {} }, { tool: /[-_/]ack$/, input: { message_ids: [id] } }, done]
   const program = programWords(machine).map(shellWord).join(' ')
   return [{ shell: `${program} inbox` }, { shell: `${program} ack ${id}` }, done]
 }

@@ -1,4 +1,4 @@
-/** Gemini CLI and opencode with the scripted model. Both get a scratch folder of settings and of data. */
+/** Gemini CLI, opencode and Copilot CLI with the scripted model. Each gets a scratch folder of settings and of data. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyInstalled, type Start, started, testPrompt } from './start.ts'
@@ -46,6 +46,25 @@ export const startOpencode: Start = async (scene, model) => {
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
     OPENCODE_DISABLE_LSP_DOWNLOAD: 'true',
     OPENCODE_DISABLE_MODELS_FETCH: 'true',
+  })
+}
+
+export const startCopilot: Start = async (scene, model) => {
+  const settings = join(scene.scratch, 'copilot')
+  await copyInstalled(scene, settings)
+  const servers = scene.installed.shared.flatMap(({ entries }) => entries)
+  const mcpServers = Object.fromEntries(servers.map(({ at: [, name = ''], value }) => [name, value]))
+  await writeJson(join(settings, 'mcp-config.json'), { mcpServers })
+  return started(scene, ['-p', testPrompt, '--allow-all-tools', '--log-level', 'error'], {
+    COPILOT_HOME: settings,
+    // Asks neither GitHub nor any other host.
+    COPILOT_OFFLINE: 'true',
+    COPILOT_AUTO_UPDATE: 'false',
+    COPILOT_PROVIDER_TYPE: 'anthropic',
+    COPILOT_PROVIDER_BASE_URL: model.url,
+    COPILOT_PROVIDER_API_KEY: 'scripted',
+    COPILOT_PROVIDER_BEARER_TOKEN: '',
+    COPILOT_MODEL: 'scripted',
   })
 }
 
