@@ -11,6 +11,7 @@ import { findProgram, requireVersion } from '../install/versions.ts'
 import { placesOf } from '../places.ts'
 import { become } from './become.ts'
 import { plans } from './harness-plans.ts'
+import { sayIfRefused } from './node-check.ts'
 
 export async function launch(
   context: CliContext,
@@ -19,7 +20,8 @@ export async function launch(
 ): Promise<void> {
   const { home, settings, environment } = context
   const { profile } = settings
-  await requireProfile(profilePaths(home, profile), profile, 'run')
+  const paths = profilePaths(home, profile)
+  await requireProfile(paths, profile, 'run')
   const machine = machineOf(context)
   const found = await findProgram(harness, machine)
   if (found === undefined) throw missing(harness)
@@ -27,6 +29,7 @@ export async function launch(
   const folder = join(placesOf(home, profile).folder, 'run', harness)
   const plan = await plans[harness]({ machine, profile, harness: found.path, folder })
   for (const file of plan.files) await write(file)
+  await sayIfRefused(context, harnesses[harness].title, paths.session)
   await become(
     context,
     { path: found.path, args: [...plan.args, ...args] },
