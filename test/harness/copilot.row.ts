@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
-import { noticesIn, Scene, secret } from './scene.ts'
+import { noticesIn, requestOf, Scene, secret } from './scene.ts'
 
 let scene: Scene
 beforeEach(async () => {
@@ -20,8 +20,10 @@ const environmentOf = (model: ScriptedModel) => ({
   COPILOT_MODEL: 'scripted',
 })
 
+const options = ['--allow-all-tools', '--log-level', 'error']
+
 const start = (model: ScriptedModel, command: readonly string[]) => {
-  const [program = '', ...args] = [...command, '-p', 'hello', '--allow-all-tools', '--log-level', 'error']
+  const [program = '', ...args] = [...command, '-p', 'hello', ...options]
   return scene.command(program, args, environmentOf(model))
 }
 
@@ -66,6 +68,26 @@ describe.skipIf(!has('copilot'))('Copilot CLI with -p', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('answer 1')])
     expect(script.requests.map(noticesIn)).toEqual([0, 1])
     expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+  })
+})
+
+describe.skipIf(!has('copilot', 'tmux'))('Copilot CLI in a terminal', () => {
+  test('an idle session is not woken, and is told with the next prompt, once', async () => {
+    const script = await scene.model((_request, number) => ({ text: `answer ${number}` }))
+    await scene.run(['hooks', 'install', 'copilot', '--profile', 'cleo'])
+    scene.write('.copilot/config.json', { trusted_folders: [scene.project] })
+    const terminal = scene.terminal(['copilot', ...options], environmentOf(script))
+    await terminal.shows(/\? help/)
+    await terminal.send('hello')
+    await terminal.shows(/answer 0/)
+    await scene.notWoken(script)
+    await terminal.send('go on')
+    const told = await requestOf(script, 1)
+    expect([noticesIn(told), told.text.includes('SECRET')]).toEqual([1, false])
+    await terminal.shows(/answer 1/)
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    await terminal.quit()
     await scene.quiet()
   })
 })

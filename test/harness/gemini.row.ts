@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
-import { noticesIn, Scene, secret } from './scene.ts'
+import { noticesIn, requestOf, Scene, secret } from './scene.ts'
 
 const settings = {
   security: { auth: { selectedType: 'gemini-api-key' } },
@@ -23,8 +23,10 @@ const environmentOf = (model: ScriptedModel) => ({
   GEMINI_TELEMETRY_ENABLED: 'false',
 })
 
+const options = ['--skip-trust', '--yolo', '-m', 'gemini-2.5-flash']
+
 const start = (model: ScriptedModel, command: readonly string[]) => {
-  const [program = '', ...args] = [...command, '--skip-trust', '--yolo', '-m', 'gemini-2.5-flash']
+  const [program = '', ...args] = [...command, ...options]
   return scene.command(program, [...args, '-p', 'hello'], environmentOf(model))
 }
 
@@ -63,6 +65,25 @@ describe.skipIf(!has('gemini'))('Gemini CLI with -p', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('answer 1')])
     expect(script.requests.map(noticesIn)).toEqual([0, 1])
     expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+  })
+})
+
+describe.skipIf(!has('gemini', 'tmux'))('Gemini CLI in a terminal', () => {
+  test('an idle session is not woken, and is told with the next prompt, once', async () => {
+    const script = await scene.model((_request, number) => ({ text: `answer ${number}` }))
+    await scene.run(['hooks', 'install', 'gemini', '--profile', 'cleo'])
+    const terminal = scene.terminal(['gemini', ...options], environmentOf(script))
+    await terminal.shows(/Type your message/)
+    await terminal.send('hello')
+    await terminal.shows(/answer 0/)
+    await scene.notWoken(script)
+    await terminal.send('go on')
+    const told = await requestOf(script, 1)
+    expect([noticesIn(told), told.text.includes('SECRET')]).toEqual([1, false])
+    await terminal.shows(/answer 1/)
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    await terminal.quit()
     await scene.quiet()
   })
 })

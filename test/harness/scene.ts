@@ -5,6 +5,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { listHooks } from '../../cli/hooks/install/codex-trust.ts'
 import { type ModelRequest, type Script, ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
@@ -204,6 +205,16 @@ wire_api = "responses"
   /** Waits until dora sees that cleo listens. */
   async listening(): Promise<void> {
     await expect.poll(async () => (await this.dora.bridge('peers')).stdout).toMatch(/cleo.*listening now/i)
+  }
+
+  /** Mail for an idle session: for 5 s the model is not asked, no waiter runs, and dora sees that nobody listens. */
+  async notWoken(model: ScriptedModel): Promise<void> {
+    const before = model.requests.length
+    await this.mail()
+    await sleep(5000)
+    expect(model.requests).toHaveLength(before)
+    expect(this.processes.filter((each) => / hooks run .* wait/.test(each))).toEqual([])
+    expect((await this.dora.bridge('peers')).stdout).not.toMatch(/cleo.*listening now/i)
   }
 
   /** Waits until dora sees that the message is acknowledged. */
