@@ -5,7 +5,7 @@
  * This table is the only list: the command's flags, the reference page and the parser are derived from it.
  */
 import { readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
 import { ConfigError } from './config-error.ts'
@@ -99,6 +99,14 @@ export const settings = [
     kind: 'file',
     fallback: '',
     meaning: 'file with the URL of the PostgreSQL database, password included, instead of database',
+  },
+  {
+    name: 'node_name',
+    env: 'BRIDGE_NODE_NAME',
+    kind: 'text',
+    fallback: '',
+    meaning:
+      'name of this node among the nodes of its database, at most 64 characters; the host name if empty',
   },
   {
     name: 'stage',
@@ -227,6 +235,8 @@ export interface Config extends Exposure {
   /** File from which `databaseUrl` was read. It is read again for each new connection. */
   readonly databaseUrlFile: string | undefined
   readonly port: number
+  /** Name of this node among the nodes of its database. */
+  readonly nodeName: string
   readonly stage: string
   readonly logLevel: string
   readonly envelopeKeyFile: string
@@ -291,6 +301,7 @@ export function readConfig(
     databaseUrlFile: value('database_url_file') || undefined,
     tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
+    nodeName: nodeName(value('node_name')),
     stage: value('stage'),
     logLevel: logLevel(value('log_level')),
     envelopeKeyFile: value('envelope_key_file') || join(data, 'envelope.key'),
@@ -352,6 +363,15 @@ function integer(name: string, text: string, min: number, max: number): number {
   if (/^[0-9]+$/.test(text) && number >= min && number <= max) return number
   throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, not "${text}"`)
 }
+
+/** @throws ConfigError */
+function nodeName(text: string): string {
+  const name = text || hostname().slice(0, maxNodeName) || 'node'
+  if (name.length <= maxNodeName && /^[\x21-\x7e]+$/.test(name)) return name
+  throw new ConfigError(`node_name must be 1 to ${maxNodeName} printable ASCII characters without spaces`)
+}
+
+const maxNodeName = 64
 
 function logLevel(text: string): string {
   const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']

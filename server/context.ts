@@ -131,6 +131,8 @@ export function createContext(parts: ContextParts) {
     /** Calls back once the reads that are running have ended. */
     afterReads: store.reader.afterReads,
     storeState: store.writer.state,
+    /** The nodes of this installation. Work over all projects runs at the one that leads. */
+    nodes: store.nodes,
     /** Checkpoints the WAL into the database file. */
     checkpointStore: store.writer.checkpoint,
     scrubStore: store.writer.scrub,

@@ -6,6 +6,7 @@ import { pendingVerifications } from '../sdk/signing/proof.ts'
 import { version } from '../sdk/version.ts'
 import type { Context } from './context.ts'
 import type { NodeDatabase } from './database/node-database.ts'
+import type { NodeLoad } from './database/nodes.ts'
 import { readiness } from './health/readiness.ts'
 import type { Observed } from './metrics/observed.ts'
 import { reservePath } from './storage/reserve-file.ts'
@@ -51,6 +52,12 @@ export function observe(context: Context, { writer, reader }: NodeDatabase): Obs
     },
   }
 }
+
+/** Load of this node, for the others. */
+export const loadOf = ({ ownHost, presence, ownerWaits }: Context): NodeLoad => ({
+  percent: ownHost().cpu_percent,
+  waits: Object.values(presence.waitsByTransport).reduce((sum, count) => sum + count, ownerWaits.size),
+})
 
 /** Counts active sessions. There is at most one per agent, and a separate index holds only these. */
 const activeSessions = (context: Context): Promise<number> =>

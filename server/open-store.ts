@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
 import { ConfigError } from './config-error.ts'
 import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.ts'
+import type { NodeSelf } from './database/nodes.ts'
 import { createDatabaseClock, type DatabaseClock } from './database/postgres/clock.ts'
 import { openNodeDatabase } from './database/sqlite/database.ts'
 import { movedOf } from './database/sqlite/moving.ts'
@@ -12,8 +13,8 @@ import { databasePath, requireNoMove, witnessPath } from './storage/data-folder.
 export interface StoreOptions extends NodeDatabaseParts {
   /** Learns the time of a PostgreSQL database. `clock` may be its own. */
   readonly databaseClock?: DatabaseClock | undefined
-  /** Whether this is the server. */
-  readonly serves?: boolean
+  /** This node, if this is the server. */
+  readonly self?: NodeSelf
   /** Called if a PostgreSQL database does not answer the beat of this node. */
   readonly onBeatError?: (error: unknown) => void
   /** Called once if a PostgreSQL database has lost confirmed writes. */
@@ -45,16 +46,17 @@ export async function openStore(
   options: StoreOptions,
 ): Promise<NodeDatabase> {
   requireNoMove(data)
+  const { databaseClock, self, random, monotonicMs, clock } = options
   if (url === undefined) return openNodeDatabase({ data, ...options })
   const { openPostgresDatabase } = await import('./database/postgres/database.ts')
   const departure = departureFrom(data)
-  const { databaseClock, serves = false, random, monotonicMs, clock } = options
+  const isAlone = options.finishesRestore === true
   return openPostgresDatabase({
     ...options,
     ...{ url, departure },
     witnessFile: witnessPath(data),
     ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
-    ...(serves && { nodeId: random(16).toString('hex') }),
+    ...(self && { node: { ...self, id: random(16).toString('hex'), isAlone } }),
   })
 }

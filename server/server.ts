@@ -8,6 +8,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
+import { version } from '../sdk/version.ts'
 import { createApp, useRoutes } from './app.ts'
 import { type Bus, NodeBus, noBus } from './bus/bus.ts'
 import type { Config } from './config.ts'
@@ -30,7 +31,7 @@ import { startMaintenance } from './maintenance/schedule.ts'
 import { jobsOf } from './maintenance-jobs.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
-import { observe } from './observe.ts'
+import { loadOf, observe } from './observe.ts'
 import { openPackages } from './open-packages.ts'
 import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
@@ -76,6 +77,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   let store: NodeDatabase | undefined
   let scrapes: ScrapeListener | undefined
   let bus = noBus
+  let serving: Context | undefined
   try {
     const meters = config.metrics && (await loadMeters())
     if (finishReplacement(config.data)) app.log.warn('finished a restore that had been interrupted')
@@ -102,7 +104,11 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       onFull: storage.noteFull,
       isStorageFull: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
-      serves: true,
+      self: {
+        name: config.nodeName,
+        version,
+        load: () => (serving === undefined ? { percent: 0, waits: 0 } : loadOf(serving)),
+      },
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
       onForgotten: (error) =>
         app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
@@ -132,6 +138,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       ownsDataFolder: lock.isInPlace,
       stopping: stopping.signal,
     })
+    serving = context
     if (!isEnvelopeKey(config.envelopeKeyFile)) {
       app.log.error(
         { file: config.envelopeKeyFile },

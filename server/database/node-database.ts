@@ -1,6 +1,7 @@
 /** Interface of the open database of one process: writer, reader, nonces and clock. */
 import type { Changes } from './changes.ts'
 import type { Channel } from './channel.ts'
+import type { Nodes } from './nodes.ts'
 import type { Nonces } from './nonces.ts'
 import type { Reader } from './reader.ts'
 import type { SteadyClock } from './steady-clock.ts'
@@ -16,6 +17,7 @@ export interface NodeDatabase {
   readonly channel?: Channel
   /** Present with `channel`. */
   readonly changes?: Changes
+  readonly nodes: Nodes
   /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
   readonly scrubbed: boolean
   close(): Promise<void>

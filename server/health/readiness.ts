@@ -24,7 +24,7 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
     database: recorded !== undefined && writes.has(context.storeState()) && !context.stopping.aborted,
     storage: context.storage.state !== 'full' && context.storeState() !== 'full',
-    nodes: context.ownsDataFolder(),
+    nodes: context.ownsDataFolder() && context.nodes.isMember(),
   }
   return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode }
 }

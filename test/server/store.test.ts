@@ -24,6 +24,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { version } from '../../sdk/version.ts'
 import { readConfig } from '../../server/config.ts'
 import { noLane } from '../../server/database/lanes.ts'
 import type { NodeDatabase } from '../../server/database/node-database.ts'
@@ -52,7 +53,7 @@ function open(data: string, serves: boolean): NodeDatabase {
   }
   const store = openNodeDatabase({
     data,
-    serves,
+    ...(serves && { self: { name: 'node', version, load: () => ({ percent: 0, waits: 0 }) } }),
     clock,
     monotonicMs: () => performance.now(),
     random: randomBytes,

@@ -177,7 +177,6 @@ class Supervised implements ServerProcess {
       // Compiled once per run: servers start in half the time, and some are killed twenty times.
       NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,
-      BRIDGE_SEVERAL_NODES: '1',
       ...(control && { BRIDGE_TEST_CONTROL: control }),
       ...(foldEvery && { BRIDGE_TEST_FOLD_EVERY: String(foldEvery) }),
       ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),

@@ -2,14 +2,17 @@
  * The database of one process on PostgreSQL: writer, reader, nonces, ids and clock. The server opens one, and
  * so does a command on the host.
  *
- * The server is the only node of its database. A command on the host writes beside it, under the locks of the
+ * The server joins the nodes of its database. A command on the host writes beside them, under the locks of the
  * lanes.
  */
+import { ApiError } from '../../api-error.ts'
+import { retryAfterMs } from '../../retry-after.ts'
 import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { createIds } from '../ids.ts'
 import { migrations } from '../migrations/index.ts'
 import { requireHere, shownUrl } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
+import { loneNode, type NodeSelf } from '../nodes.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
 import { createChanges } from './changes.ts'
 import { channelName, createChannel } from './channel.ts'
@@ -17,9 +20,10 @@ import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
+import { Membership } from './membership.ts'
 import { migrate } from './migrate.ts'
 import { readMoved, settleArrival } from './moving.ts'
-import { type Beats, startBeats, takeDatabase } from './nodes.ts'
+import { joinDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
@@ -34,8 +38,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly latestUrl?: (() => string) | undefined
   /** Learns the time of the database. `clock` may be its own. */
   readonly databaseClock: DatabaseClock
-  /** Id of this node, for the server. A command on the host has none. */
-  readonly nodeId?: string
+  /** This node, for the server. A command on the host has none. */
+  readonly node?: ServingNode
   /** Id of the move by which the installation left the data folder, if it did. */
   readonly departure?: string | undefined
   /** Called if the beat of the node fails. */
@@ -50,8 +54,17 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly onFailover?: (floor: number) => void
 }
 
+export interface ServingNode extends NodeSelf {
+  readonly id: string
+  /** Whether no other node may serve beside it. */
+  readonly isAlone: boolean
+}
+
 /** Connections for reads beside the one that writes. */
 const readConnections = 4
+
+/** A beat that takes longer is tried again on another connection. */
+const beatLimits = { connectWithinMs: 3000, answerWithinMs: 6000 }
 
 /**
  * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
@@ -59,10 +72,10 @@ const readConnections = 4
  * connecting
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
-  const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, nodeId } = options
+  const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, node } = options
   const settings: ConnectionSettings = { url, latestUrl: options.latestUrl }
   const link = new Link(settings)
-  let beats: Beats | undefined
+  let membership: Membership | undefined
   try {
     const { connection } = await link.get()
     await requireFit(connection)
@@ -86,48 +99,65 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     }
     await check(connection)
     link.check = check
-    if (nodeId !== undefined) {
-      await takeDatabase(connection, nodeId)
-      beats = startBeats(new Link(settings), nodeId, check, options.onBeatError)
+    const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
+    if (node !== undefined) {
+      const joining = { ...node, program: migrations.length }
+      await joinDatabase(connection, joining)
+      membership = await Membership.start({
+        ...{ link: new Link({ ...settings, limits: beatLimits }), node: joining, load: node.load },
+        ...{ monotonicMs, check, onError: options.onBeatError, onTakenOver: onFatal },
+      })
     }
     const ids = createIds(undefined, random)
     for (const last of [await lastId(connection), known.greatest]) if (last) ids.raise(last)
     const steady = createSteadyClock({ earlier: await lastReading(connection), ids, clock, elapsedMs })
-    if (nodeId !== undefined && !finishesRestore) {
+    if (node !== undefined && !finishesRestore) {
       await recordPlace(connection)
       await witness.keep(options.onBeatError)
     }
     const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
-    const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
     const writer = createWriter({
-      ...{ link, ids, steady, witness, timeline, nodeId, clock, monotonicMs, isStorageFull },
-      ...{ onFatal, onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
+      ...{ link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
+      ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       vacuum: () => vacuum(settings),
     })
     const reader = createReader({ settings, connections: readConnections, check, monotonicMs })
+    const nodes = membership ?? loneNode('', undefined, clock)
     return {
-      ...{ serverId, writer, reader, nonces, steady },
+      ...{ serverId, nonces, steady, nodes },
+      writer: {
+        ...writer,
+        write: (lanes, unit, given) =>
+          nodes.isMember() ? writer.write(lanes, unit, given) : Promise.reject(removed()),
+      },
+      reader: {
+        ...reader,
+        read: (unit) => (nodes.isMember() ? reader.read(unit) : Promise.reject(removed())),
+      },
       scrubbed: false,
-      ...(nodeId !== undefined && {
-        channel: createChannel(settings, channelName(serverId), nodeId),
+      ...(node !== undefined && {
+        channel: createChannel(settings, channelName(serverId), node.id),
         changes: createChanges(reader.read),
       }),
       async close() {
         await reader.close()
         await writer.close()
         await witness.close()
-        if (nodeId !== undefined) await noteLast(link, steady)
-        await beats?.stop()
+        if (membership?.leads()) await noteLast(link, steady)
+        await membership?.leave()
         await link.close()
       },
     }
   } catch (error) {
-    await beats?.stop()
+    await membership?.leave()
     await link.close()
     throw error
   }
 }
+
+/** Refusal while the other nodes count this one as ended. */
+const removed = (): ApiError => new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
 
 /** Makes the tables and the row of the installation. Returns false if there is one already. */
 export async function createPostgresInstallation(

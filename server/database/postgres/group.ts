@@ -46,20 +46,20 @@ export class GroupFailedError extends Error {
   }
 }
 
-/** Another node has taken over the database, so this process must stop. */
-export class TakenOverError extends Error {
-  override readonly name = 'TakenOverError'
-  constructor() {
-    super('another node serves this database')
-  }
+/** What a group needs to know of its node. */
+export interface GroupNode {
+  readonly id: string
+  leads(): boolean
+  /** Called if the database does not know the node. */
+  noteRemoved(): void
 }
 
 export interface GroupOptions extends UnitChance {
   readonly link: Link
   readonly ids: Ids
   readonly steady: WrittenSteadyClock
-  /** Id of this node in the database. Undefined for a command on the host, which writes no readings. */
-  readonly nodeId: string | undefined
+  /** Undefined for a command on the host, which writes no readings. */
+  readonly membership: GroupNode | undefined
   readonly witness: Witness
   readonly timeline: Timeline
   readonly monotonicMs: () => number
@@ -128,7 +128,7 @@ export class Groups {
     this.#options = options
   }
 
-  /** @throws GroupFailedError if nothing was stored or the outcome is unknown; TakenOverError */
+  /** @throws GroupFailedError if nothing was stored or the outcome is unknown */
   async run(requests: readonly LanedRequest[]): Promise<GroupRun> {
     const { monotonicMs } = this.#options
     const beganMs = monotonicMs()
@@ -137,7 +137,6 @@ export class Groups {
       try {
         return await this.#attempt(requests, careful)
       } catch (error) {
-        if (error instanceof TakenOverError) throw error
         if (error instanceof GroupFailedError) throw error
         if (error instanceof DatabaseForgotError) throw new GroupFailedError(error)
         const cause = error instanceof NeedsSavepointsError ? error.cause : error
@@ -212,13 +211,13 @@ export class Groups {
   }
 
   async #begin(connection: PostgresConnection, lanes: readonly Lane[], waits: boolean): Promise<Begun> {
-    const { nodeId, ids, witness, timeline, monotonicMs, onTime } = this.#options
+    const { membership, ids, witness, timeline, monotonicMs, onTime } = this.#options
     const askedMs = monotonicMs()
     const [, { rows }] = await Promise.all([
       connection.query({ text: begin }),
       connection.query<Found>({
         ...lockLanes(waits),
-        values: [lanes, nodeId ?? ''],
+        values: [lanes, membership?.id ?? ''],
       }),
     ])
     const [found] = rows
@@ -230,7 +229,10 @@ export class Groups {
     }
     const held = new Map(found.lanes?.map((lane, index) => [lane, found.lasts?.[index] ?? '']))
     witness.check(held)
-    if (nodeId !== undefined && found.mine !== 1) throw new TakenOverError()
+    if (membership !== undefined && found.mine !== 1) {
+      membership.noteRemoved()
+      throw new GroupFailedError(new Error('the other nodes count this one as ended'))
+    }
     onTime(found.ms, askedMs, monotonicMs())
     for (const last of held.values()) if (last !== '') ids.raise(last)
     const lanesHeld = { lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
@@ -285,11 +287,11 @@ export class Groups {
 
   /** Sends the last statements and COMMIT together. */
   async #commit({ connection, server }: Linked, begun: Begun, inserts?: Posted): Promise<void> {
-    const { steady, ids, witness, monotonicMs, nodeId, link, clock } = this.#options
+    const { steady, ids, witness, monotonicMs, membership, link, clock } = this.#options
     const { xid, lanes } = begun
     if (this.#changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
     const last = ids.last()
-    const reading = nodeId === undefined ? undefined : steady.due(this.#changes)
+    const reading = membership?.leads() ? steady.due(this.#changes) : undefined
     const posted: Promise<unknown>[] = [...(inserts?.answers ?? [])]
     if (reading !== undefined) {
       const values = [reading.wall_ms, reading.steady_ms]

@@ -10,7 +10,7 @@ import { PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
 import { postgresRows, readMoved, writeMoved } from './moving.ts'
-import { type Beats, startBeats, takeDatabase } from './nodes.ts'
+import { beatEveryMs, joinDatabase, leaveDatabase } from './nodes.ts'
 import { requireFit } from './probe.ts'
 import { Timeline } from './timeline.ts'
 import { Witness } from './witness.ts'
@@ -31,6 +31,8 @@ export interface MoveSource {
 export interface SourceOptions {
   readonly url: string
   readonly nodeId: string
+  /** Version of the program. */
+  readonly version: string
   /** File of the witness. A database that has lost confirmed writes is refused. */
   readonly witnessFile: string
   readonly clock: () => Date
@@ -43,15 +45,18 @@ export interface SourceOptions {
 export async function openMoveSource({
   url,
   nodeId,
+  version,
   clock,
   witnessFile,
 }: SourceOptions): Promise<MoveSource> {
   const limits = { ...unlimitedAnswers, answerWithinMs }
   const connection = await PostgresConnection.open({ url, limits })
-  let beats: Beats | undefined
+  const link = new Link({ url })
+  let stay: NodeJS.Timeout | undefined
   const close = async () => {
     await connection.close()
-    await beats?.stop()
+    clearInterval(stay)
+    if (stay !== undefined) await leaveDatabase(link, nodeId)
   }
   try {
     await requireFit(connection)
@@ -63,8 +68,9 @@ export async function openMoveSource({
     const left = found?.state === 'left' ? found : undefined
     if (left === undefined) requireHere(found, shownUrl(url))
     if (left === undefined) {
-      await takeDatabase(connection, nodeId)
-      beats = startBeats(new Link({ url }), nodeId, async () => {})
+      const node = { id: nodeId, name: 'move', version, program: migrations.length, isAlone: true }
+      await joinDatabase(connection, node)
+      stay = setInterval(() => void beat(link, nodeId), beatEveryMs).unref()
       await connection.query({ text: lockAll })
     }
     return {
@@ -78,6 +84,19 @@ export async function openMoveSource({
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** Says that the move still runs. If it fails, the next one follows. */
+async function beat(link: Link, id: string): Promise<void> {
+  try {
+    const { connection } = await link.get()
+    await connection.query({
+      text: 'UPDATE nodes SET seen_at = clock_timestamp() WHERE id = $1',
+      values: [id],
+    })
+  } catch {
+    // The locks of the move keep other nodes out, too.
   }
 }
 

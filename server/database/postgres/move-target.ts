@@ -86,7 +86,7 @@ export async function settleMove(url: string, moveId: string): Promise<boolean> 
 
 const ownTables = [
   ...copiedTables.map(({ name }) => name),
-  ...['lanes', 'nodes', 'place', 'moved', 'schema_migrations'],
+  ...['lanes', 'nodes', 'leases', 'oldest_program', 'place', 'moved', 'schema_migrations'],
 ]
 
 /** @throws TargetNotEmptyError, NewerDatabaseError, MovedError */

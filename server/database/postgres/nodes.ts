@@ -1,14 +1,10 @@
 /**
- * The node that serves a database. A second one is refused.
- *
- * A node writes the time of its last beat every two seconds, by the clock of the database. A new node takes
- * over if the last beat is older than ten seconds, or if the process of the other node is on this machine and
- * has ended. Each group of writes checks that its node is still the one, so a node that was taken over writes
- * nothing more.
+ * The table of the nodes that serve a database. A node that must be alone joins only if no other is alive, and
+ * keeps all others out.
  */
-import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { NodeEntry } from '../nodes.ts'
+import { deadAfterMs, machine, mayBeAlive, type NodeProcess, ownNodes } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
 import type { Link } from './link.ts'
 
@@ -17,142 +13,123 @@ export class DatabaseServedError extends Error {
   override readonly name = 'DatabaseServedError'
 }
 
-interface NodeRow {
+/** A node as it joins. */
+export interface Joining {
   readonly id: string
-  readonly machine: string
-  readonly pid: number
-  readonly silent_ms: number
+  readonly name: string
+  readonly version: string
+  /** Number of the last migration that its program has. */
+  readonly program: number
+  /** Whether no other node may serve beside it. */
+  readonly isAlone: boolean
 }
 
-const beatEveryMs = 2000
-const deadAfterMs = 10_000
+interface NodeRow extends NodeProcess {
+  readonly alone: number
+}
+
+/** Time between two beats of a node. */
+export const beatEveryMs = 2000
+
 const lookEveryMs = 500
+const patienceMs = lookEveryMs * 6
 
-/** Ids of the nodes of this process. */
-const ownNodes = new Set<string>()
-
-/** Makes this node the one that serves. Waits for a node that may have ended. @throws DatabaseServedError */
-export async function takeDatabase(connection: PostgresConnection, id: string): Promise<void> {
+/** Makes this node one that serves. Waits for a node that may have ended. @throws DatabaseServedError */
+export async function joinDatabase(connection: PostgresConnection, node: Joining): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
-    const other = await tryTaking(connection, id)
+    const other = await tryJoining(connection, node)
     if (other === undefined) {
-      ownNodes.add(id)
+      ownNodes.add(node.id)
       return
     }
-    if (other.silent_ms < lookEveryMs * 6 && waitedMs >= lookEveryMs * 6) {
-      throw new DatabaseServedError(
-        `another server (process ${other.pid} on ${other.machine.split(' ')[0]}) serves this database; stop it first`,
-      )
-    }
+    if (other.silent_ms < patienceMs && waitedMs >= patienceMs) throw servedBy(other)
     await sleep(lookEveryMs)
   }
 }
 
-/** Returns the node that serves, if it may be alive. */
-async function tryTaking(connection: PostgresConnection, id: string): Promise<NodeRow | undefined> {
-  await connection.query({ text: 'BEGIN' })
+export const servedBy = ({ pid, machine }: NodeProcess): DatabaseServedError =>
+  new DatabaseServedError(
+    `another server (process ${pid} on ${machine.split(' ')[0]}) serves this database; stop it first`,
+  )
+
+/** Returns a node that keeps this one out, if one may be alive. */
+export async function tryJoining(
+  connection: PostgresConnection,
+  node: Joining,
+): Promise<NodeProcess | undefined> {
+  await connection.query({ text: "BEGIN; SET LOCAL lock_timeout = '5s'" })
   try {
     await connection.query({ text: 'LOCK TABLE nodes IN EXCLUSIVE MODE' })
     const { rows } = await connection.query<NodeRow>({
       text: `SELECT id, machine, pid,
-        extract(epoch FROM clock_timestamp() - cast(seen_at AS timestamptz)) * 1000 AS silent_ms FROM nodes`,
+        CASE WHEN current_setting('bridge.several_nodes', true) = 'on' THEN alone ELSE 1 END AS alone,
+        extract(epoch FROM clock_timestamp() - seen_at) * 1000 AS silent_ms FROM nodes`,
     })
-    const { rows: settings } = await connection.query<{ several: string | null }>({
-      text: "SELECT current_setting('bridge.several_nodes', true) AS several",
-    })
-    // Only tests set it.
-    const several = settings[0]?.several === 'on'
-    const alive = several ? undefined : rows.find(mayBeAlive)
-    if (alive === undefined) {
-      if (!several) await connection.query({ text: 'DELETE FROM nodes' })
+    // Only tests set `bridge.several_nodes`. Otherwise each node is alone.
+    const others = rows.filter(({ id }) => id !== node.id)
+    const dead = others.filter((row) => !mayBeAlive(row))
+    const other = others.find((row) => !dead.includes(row) && (node.isAlone || row.alone === 1))
+    if (other === undefined) {
       await connection.query({
-        text: 'INSERT INTO nodes (id, machine, pid, started_at, seen_at) VALUES ($1, $2, $3, now(), clock_timestamp())',
-        values: [id, machine(), process.pid],
+        text: 'DELETE FROM nodes WHERE id = ANY ($1)',
+        values: [dead.map(({ id }) => id)],
       })
+      await connection.query({ text: insert, values: valuesOf(node) })
     }
     await connection.query({ text: 'COMMIT' })
-    return alive
+    return other
   } catch (error) {
     if (!connection.isBroken) await connection.query({ text: 'ROLLBACK' }).catch(() => {})
     throw error
   }
 }
 
-function mayBeAlive(row: NodeRow): boolean {
-  if (row.silent_ms > deadAfterMs) return false
-  if (row.machine !== machine()) return true
-  return row.pid === process.pid ? ownNodes.has(row.id) : isProcess(row.pid)
-}
+const insert = `INSERT INTO nodes (id, machine, pid, name, version, program, alone, started_at, seen_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp(), clock_timestamp())
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 
-function isProcess(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !isZombie(pid)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
+const valuesOf = ({ id, name, version, program, isAlone }: Joining) => [
+  ...[id, machine(), process.pid, name, version, program],
+  isAlone ? 1 : 0,
+]
 
-/** Returns whether the process has ended and only its parent has not noticed. Known on Linux only. */
-function isZombie(pid: number): boolean {
+/** Frees the place of this node and closes the connection. */
+export async function leaveDatabase(link: Link, id: string): Promise<void> {
+  ownNodes.delete(id)
   try {
-    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    const { connection } = await link.get()
+    await connection.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] })
   } catch {
-    return false
+    // If the database does not answer, the other nodes notice that the beats have ended.
   }
+  await link.close()
 }
 
-/** Name of this machine, and of its present start. */
-function machine(): string {
-  try {
-    return `${hostname()} ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`
-  } catch {
-    // Not Linux: a restart of the machine then looks like a node that may be alive for ten seconds.
-    return hostname()
-  }
+/** Lists the nodes that are alive, by name. */
+export async function listNodes(connection: PostgresConnection): Promise<NodeEntry[]> {
+  const { rows } = await connection.query<EntryRow>({ text: list })
+  return rows.map(({ id, name, version, started_ms, seen_ms, leads, load_percent, waits, lag_ms }) => ({
+    ...{ id, name, version, lagMs: lag_ms, leads: leads === 1 },
+    startedAt: new Date(started_ms).toISOString(),
+    seenAt: new Date(seen_ms).toISOString(),
+    load: { percent: load_percent, waits },
+  }))
 }
 
-export interface Beats {
-  /** Ends the beats and frees the database for another node. */
-  stop(): Promise<void>
+interface EntryRow {
+  readonly id: string
+  readonly name: string
+  readonly version: string
+  readonly started_ms: number
+  readonly seen_ms: number
+  readonly leads: number
+  readonly load_percent: number
+  readonly waits: number
+  readonly lag_ms: number
 }
 
-/** Beats on a connection of its own, because that of the writer is inside transactions. */
-export function startBeats(
-  link: Link,
-  id: string,
-  check: (connection: PostgresConnection) => Promise<void>,
-  onError: (error: unknown) => void = () => {},
-): Beats {
-  const text = 'UPDATE nodes SET seen_at = clock_timestamp() WHERE id = $1'
-  let running: Promise<unknown> | undefined
-  const beat = async () => {
-    try {
-      const { connection } = await link.get()
-      await connection.query({ text, values: [id] })
-      await check(connection)
-    } catch (error) {
-      onError(error)
-    } finally {
-      running = undefined
-    }
-  }
-  const timer = setInterval(() => {
-    running ??= beat()
-  }, beatEveryMs)
-  timer.unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
-      ownNodes.delete(id)
-      try {
-        const { connection } = await link.get()
-        await connection.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] })
-      } catch {
-        // If the database does not answer, the next node notices that the beats have ended.
-      }
-      await link.close()
-    },
-  }
-}
+const list = `SELECT id, name, version, load_percent, waits, lag_ms,
+    extract(epoch FROM started_at) * 1000 AS started_ms, extract(epoch FROM seen_at) * 1000 AS seen_ms,
+    (SELECT count(*) FROM leases WHERE leases.name = 'leader' AND holder = nodes.id AND until > clock_timestamp())
+      AS leads
+  FROM nodes WHERE seen_at > clock_timestamp() - interval '${deadAfterMs} ms' ORDER BY name, started_at`

@@ -2,8 +2,7 @@
  * The writer of a node on PostgreSQL. One group runs at a time; requests that arrive meanwhile form the next.
  *
  * If a group fails as a whole, all of its requests get 503 and the process stays. The next group tries again,
- * so the node writes again as soon as the database does. Only if another node has taken over the database
- * does the writer stop for good.
+ * so the node writes again as soon as the database does.
  *
  * Contract §2 "Group commit".
  */
@@ -13,16 +12,9 @@ import type { Lanes } from '../lanes.ts'
 import type { Outcome } from '../request.ts'
 import type { Tx } from '../tx.ts'
 import type { GroupReport, WriteOptions, Writer, WriterEvents } from '../writer.ts'
-import {
-  GroupFailedError,
-  type GroupOptions,
-  type GroupRun,
-  Groups,
-  type LanedRequest,
-  TakenOverError,
-} from './group.ts'
+import { GroupFailedError, type GroupOptions, type GroupRun, Groups, type LanedRequest } from './group.ts'
 
-export interface WriterOptions extends GroupOptions, WriterEvents {
+export interface WriterOptions extends GroupOptions, Omit<WriterEvents, 'onFatal'> {
   /** Most requests in one commit, by default 128. */
   readonly maxGroup?: number
   /** Removes the space of deleted rows from the files of the database. */
@@ -56,7 +48,7 @@ class WriteQueue {
   readonly #options: WriterOptions
   readonly #groups: Groups
   readonly #waiting: Waiting[] = []
-  #state: 'open' | 'full' | 'broken' = 'open'
+  #state: 'open' | 'full' = 'open'
   #isClosed = false
   #draining: Promise<void> | undefined
 
@@ -66,7 +58,7 @@ class WriteQueue {
   }
 
   get state(): ReturnType<Writer['state']> {
-    return this.#isClosed && this.#state !== 'broken' ? 'closed' : this.#state
+    return this.#isClosed ? 'closed' : this.#state
   }
 
   get length(): number {
@@ -74,7 +66,7 @@ class WriteQueue {
   }
 
   write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
-    if (this.#isClosed || this.#state === 'broken') return Promise.reject(unavailable())
+    if (this.#isClosed) return Promise.reject(unavailable())
     return new Promise<T>((resolve, reject) => {
       const named = typeof lanes === 'string' ? [lanes] : lanes
       this.#waiting.push({ lanes: named, unit, nonce, resolve, reject })
@@ -144,17 +136,12 @@ class WriteQueue {
   #fail(group: readonly Waiting[], beganMs: number, error: unknown): void {
     this.stats.failedGroups += 1
     const full = error instanceof GroupFailedError && error.full
-    const broken = error instanceof TakenOverError
     if (full) this.#options.onFull?.()
     if (full) this.#state = 'full'
-    const refused = broken ? [...group, ...this.#waiting.splice(0)] : group
-    for (const { reject } of refused) reject(full ? storageFull(error) : unavailable(error))
-    const failure: GroupReport['failure'] = full ? 'full' : broken ? 'broken' : 'refused'
+    for (const { reject } of group) reject(full ? storageFull(error) : unavailable(error))
+    const failure: GroupReport['failure'] = full ? 'full' : 'refused'
     const groupMs = this.#options.monotonicMs() - beganMs
     this.#options.onGroup?.({ requests: group.length, groupMs, commitMs: undefined, failure })
-    if (!broken || this.#state === 'broken') return
-    this.#state = 'broken'
-    this.#options.onFatal(error)
   }
 }
 

@@ -13,6 +13,7 @@ import { createIds } from '../ids.ts'
 import { migrations } from '../migrations/index.ts'
 import { requireHere } from '../moved.ts'
 import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
+import { loneNode, type NodeSelf } from '../nodes.ts'
 import { greatestId } from './greatest-id.ts'
 import { migrate } from './migrate.ts'
 import { readMoved } from './moving.ts'
@@ -29,10 +30,10 @@ import { createWriter } from './write-queue.ts'
 export interface NodeDatabaseOptions extends NodeDatabaseParts {
   readonly data: string
   /**
-   * Whether this is the server. The server checkpoints or rewrites the file before it serves, and syncs the
-   * WAL on another thread.
+   * This node, if this is the server. The server checkpoints or rewrites the file before it serves, and syncs
+   * the WAL on another thread.
    */
-  readonly serves?: boolean
+  readonly self?: NodeSelf
 }
 
 /**
@@ -56,7 +57,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
         `${data} was not initialised completely: remove it and run bridge server init again`,
       )
     }
-    const serves = options.serves === true
+    const serves = options.self !== undefined
     const scrubbed = serves && rewriteOrCheckpoint(database)
     const nonces = openNonces({ database, clock, monotonicMs })
     const ids = createIds(greatestId(database), random)
@@ -85,6 +86,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
       reader,
       nonces,
       steady,
+      nodes: loneNode(serverId, options.self, clock),
       scrubbed,
       async close() {
         await reader.close()

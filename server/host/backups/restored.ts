@@ -11,6 +11,7 @@
  * Contract §3, §12.
  */
 import { existsSync } from 'node:fs'
+import { version } from '../../../sdk/version.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError } from '../../config-error.ts'
 import { everyLane } from '../../database/lanes.ts'
@@ -77,7 +78,7 @@ export async function finishRestore(options: RestoredOptions): Promise<RestoredR
     const fail = (error: unknown) => failures.push(error)
     const store = await openStore(config, {
       ...{ clock, monotonicMs, random, onFatal: fail, onEffectError: fail },
-      serves: true,
+      self: { name: 'restored', version, load: () => ({ percent: 0, waits: 0 }) },
       finishesRestore: true,
     })
     let review: Review & { newest: string }

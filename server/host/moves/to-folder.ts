@@ -7,6 +7,7 @@
 import { join, resolve } from 'node:path'
 import type Database from 'better-sqlite3'
 import { limits } from '../../../sdk/contract/limits.ts'
+import { version } from '../../../sdk/version.ts'
 import type { Config } from '../../config.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { leftFor, shownUrl } from '../../database/moved.ts'
@@ -48,7 +49,7 @@ export async function moveToFolder(options: ToFolderOptions): Promise<MoveReport
   try {
     const { openMoveSource } = await import('../../database/postgres/move-source.ts')
     const nodeId = random(16).toString('hex')
-    source = await openMoveSource({ url, clock, nodeId, witnessFile: witnessPath(data) })
+    source = await openMoveSource({ url, clock, nodeId, version, witnessFile: witnessPath(data) })
     const report = { server_id: source.serverId, from: shownUrl(url), to }
     requireEmptyFolder(to, source.serverId)
     if (source.left === undefined) return { ...report, ...(await fill(source, to, options)) }

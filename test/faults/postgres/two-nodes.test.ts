@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { createPostgresInstallation } from '../../../server/database/postgres/database.ts'
-import { takeDatabase } from '../../../server/database/postgres/nodes.ts'
+import { joinDatabase } from '../../../server/database/postgres/nodes.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 
 describe.skipIf(!hasPostgres)('a second node', () => {
@@ -23,9 +23,11 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     await connection?.close()
     await cluster?.close()
   })
+  const take = (id: string) =>
+    joinDatabase(connection, { id, name: id, version: '1', program: 26, isAlone: true })
   beforeEach(async () => {
     await connection.query({ text: 'DELETE FROM nodes' })
-    await takeDatabase(connection, 'first')
+    await take('first')
   })
 
   const set = (text: string, values: readonly unknown[] = []) =>
@@ -36,7 +38,7 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     await set("machine = 'elsewhere 1', pid = 4711")
     const beat = setInterval(() => void set('seen_at = clock_timestamp()'), 100)
     try {
-      const taking = takeDatabase(connection, 'second')
+      const taking = take('second')
       await expect(taking).rejects.toThrow('another server (process 4711 on elsewhere) serves this database')
     } finally {
       clearInterval(beat)
@@ -50,7 +52,7 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     child.kill('SIGKILL')
     await once(child, 'exit')
     const beganMs = performance.now()
-    await takeDatabase(connection, 'second')
+    await take('second')
     expect(performance.now() - beganMs).toBeLessThan(2000)
     expect(await holder()).toBe('second')
   })
@@ -58,7 +60,7 @@ describe.skipIf(!hasPostgres)('a second node', () => {
   test('starts ten seconds after the last beat of a node elsewhere, and not before', async () => {
     await set("machine = 'elsewhere 1', seen_at = clock_timestamp() - interval '9 s'")
     const beganMs = performance.now()
-    await takeDatabase(connection, 'second')
+    await take('second')
     const tookMs = performance.now() - beganMs
     expect(tookMs).toBeGreaterThan(900)
     expect(tookMs).toBeLessThan(5000)

@@ -34,7 +34,7 @@ describe.skipIf(!isOnPostgres)('a fresh database', () => {
           FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1`,
       ),
     )
-    const own = /^(lanes|nodes|place)\.|^idempotency\.arrival/
+    const own = /^(leases|lanes|nodes|oldest_program|place)\.|^idempotency\.arrival/
     const found = rows.map(({ name }) => name).filter((name) => !own.test(name))
     expect(found.sort()).toEqual(columnsOfSqlite())
   })

@@ -9,13 +9,22 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { nodeLane, noLane } from '../../../server/database/lanes.ts'
+import { migrations } from '../../../server/database/migrations/index.ts'
 import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
+import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
+import { joinDatabase } from '../../../server/database/postgres/nodes.ts'
+import { findOwner } from '../../../server/owners/store.ts'
 import { startServer } from '../../../server/server.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { dropDatabase, isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
 import { add, outcomes } from '../database/store.ts'
+
+const testNode = (id: string, isAlone = true) => ({
+  ...{ id, name: id, version: '1', isAlone },
+  load: () => ({ percent: 1, waits: 2 }),
+})
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'bridge-'))
 
@@ -59,7 +68,7 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
       databaseClock: createDatabaseClock(monotonicMs, clock),
       onFatal: (error) => fatal.push(error),
       onEffectError: (error) => fatal.push(error),
-      ...(nodeId !== undefined && { nodeId }),
+      ...(nodeId !== undefined && { node: testNode(nodeId) }),
     })
   }
   let store: Awaited<ReturnType<typeof open>>
@@ -73,6 +82,9 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await dropDatabase(data)
     rmSync(data, { recursive: true })
   })
+
+  /** Runs a statement beside the node. Returns the number of its rows. */
+  const change = (text: string) => onDatabase(data, async (client) => (await client.query(text)).rowCount)
 
   const names = () =>
     store.reader.read(async (db) => {
@@ -194,18 +206,31 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await expect(outside).rejects.toThrow('outside its lane')
   })
 
+  test('a node that the others have removed writes nothing until it has joined again', async () => {
+    await change('DELETE FROM nodes')
+    const writes = () => outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'dan'))])
+    expect(await writes()).toEqual(['unavailable'])
+    expect(store.nodes.isMember()).toBe(false)
+    await expect(store.reader.read((db) => findOwner(db))).rejects.toMatchObject({ code: 'unavailable' })
+    await expect.poll(writes).toEqual(['done'])
+    expect(store.nodes.leads()).toBe(true)
+    expect(fatal).toEqual([])
+  })
+
   test('a node that another one has taken over from writes nothing more and stops', async () => {
-    const thief = await open()
-    await thief.writer.write(nodeLane, (tx) =>
-      tx.db
-        .deleteFrom('nodes' as 'owner_links')
-        .execute()
-        .then(() => {}),
-    )
-    await thief.close()
-    expect(await outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'stolen'))])).toEqual(['unavailable'])
-    expect(fatal).toMatchObject([{ name: 'TakenOverError' }])
-    expect(await names()).toEqual(['ada', 'ben', 'cleo'])
+    await change('DELETE FROM nodes')
+    await onDatabase(data, async (client) => {
+      const connection = await PostgresConnection.open({ url })
+      await joinDatabase(connection, { ...testNode('thief'), program: migrations.length })
+      await connection.close()
+      await client.query("UPDATE nodes SET machine = 'elsewhere'")
+    })
+    const stolen = () => outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'stolen'))])
+    expect(await stolen()).toEqual(['unavailable'])
+    await expect.poll(() => fatal).toMatchObject([{ name: 'TakenOverError' }])
+    expect(await stolen()).toEqual(['unavailable'])
+    expect(store.nodes.isMember()).toBe(false)
+    expect(await change("SELECT 1 FROM owner_users WHERE name = 'stolen'")).toBe(0)
   })
 })
 

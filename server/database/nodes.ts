@@ -1,0 +1,65 @@
+/**
+ * The nodes that serve one installation, as one of them sees them. SQLite has one node, which always leads.
+ *
+ * Work over all projects, such as maintenance, runs at the leader only. Two nodes may both believe for a
+ * moment that they lead, so such work must be safe if two nodes do it.
+ */
+export interface Nodes {
+  /** Id of this node among the others. A node that starts again has another one. */
+  readonly id: string
+  /** Whether this node may answer. If it has been silent for too long, the others count it as ended. */
+  isMember(): boolean
+  /** Whether work over all projects is this node's. */
+  leads(): boolean
+  /** Calls back each time this node becomes the leader. */
+  onLead(act: () => void): void
+  /** Lists the nodes that are alive, by name. */
+  list(): Promise<readonly NodeEntry[]>
+}
+
+/** One node, as the others see it. */
+export interface NodeEntry {
+  readonly id: string
+  readonly name: string
+  /** Version of its program. */
+  readonly version: string
+  readonly startedAt: string
+  /** Time of its last beat. */
+  readonly seenAt: string
+  readonly leads: boolean
+  readonly load: NodeLoad
+  /** How late its last beat was confirmed: a busy node, or a slow database. */
+  readonly lagMs: number
+}
+
+/** Load of a node. */
+export interface NodeLoad {
+  /** Load of the processors of its host. */
+  readonly percent: number
+  /** Long-polls, streams and sockets that wait at it. */
+  readonly waits: number
+}
+
+/** This node, as it introduces itself to the others. */
+export interface NodeSelf {
+  readonly name: string
+  readonly version: string
+  readonly load: () => NodeLoad
+}
+
+/** The only node of a database. */
+export function loneNode(id: string, self: NodeSelf | undefined, clock: () => Date): Nodes {
+  const startedAt = clock().toISOString()
+  return {
+    id,
+    isMember: () => true,
+    leads: () => true,
+    onLead: () => {},
+    async list() {
+      const seenAt = clock().toISOString()
+      if (self === undefined) return []
+      const { name, version, load } = self
+      return [{ id, name, version, startedAt, seenAt, leads: true, load: load(), lagMs: 0 }]
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/** Several server processes on one PostgreSQL database: which of them are members, and which one leads. */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { closeNodes, makeSilent, readNodes, startNodes } from '../../support/cluster-nodes.ts'
+import { agentAt } from '../../support/nodes.ts'
+import { setUpOwner } from '../../support/owner.ts'
+import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
+import type { ServerProcess } from '../../support/process.ts'
+
+describe.skipIf(!hasPostgres)('two nodes on one database', () => {
+  let cluster: Cluster
+  let first: ServerProcess
+  let second: ServerProcess
+  let ada: TestAgent
+
+  beforeAll(async () => {
+    cluster = await Cluster.start()
+    ;[first, second] = await startNodes(cluster, 2)
+    const owner = await setUpOwner(first.url, first.setupLink)
+    const project = await owner.createProject('demo')
+    const { id } = await owner.createAgent(project.id, 'ada')
+    ada = await enroll(first.url, await owner.enrollmentCode(project.id, id), () => new Date())
+    await ada.startSession()
+  })
+  afterAll(async () => {
+    await closeNodes([first, second].filter(Boolean))
+    await cluster?.close()
+  })
+
+  const members = async () =>
+    (await readNodes(cluster)).map(({ name, leads }) => (leads ? `${name} leads` : name))
+  const readiness = async ({ url }: ServerProcess) => {
+    const answer = await fetch(`${url}/api/ready`)
+    const { checks } = (await answer.json()) as { checks: Record<string, boolean> }
+    return { status: answer.status, nodes: checks.nodes }
+  }
+  const statusAt = async (node: ServerProcess) =>
+    (await agentAt(node, ada).call({ target: '/api/v1/inbox' })).status
+
+  test('both are ready and serve the same agent, and the first one leads', async () => {
+    expect(await readiness(first)).toEqual({ status: 200, nodes: true })
+    expect(await readiness(second)).toEqual({ status: 200, nodes: true })
+    expect([await statusAt(first), await statusAt(second)]).toEqual([200, 200])
+    expect(await members()).toEqual(['a leads', 'b'])
+  })
+
+  test('a suspended node is removed, and then answers nothing until it has joined again', async () => {
+    process.kill(second.pid, 'SIGSTOP')
+    await makeSilent(cluster, 'b')
+    await expect.poll(members, { timeout: 5000 }).toEqual(['a leads'])
+    const lock = new pg.Client({ connectionString: cluster.url })
+    await lock.connect()
+    try {
+      // Readers still see the table, and no node can beat or join.
+      await lock.query('BEGIN; LOCK TABLE nodes IN SHARE MODE')
+      process.kill(second.pid, 'SIGCONT')
+      expect(await statusAt(second)).toBe(503)
+      expect(await readiness(second)).toEqual({ status: 503, nodes: false })
+      expect(await statusAt(first)).toBe(200)
+    } finally {
+      process.kill(second.pid, 'SIGCONT')
+      await lock.end()
+    }
+    await expect.poll(() => statusAt(second), { timeout: 5000 }).toBe(200)
+    expect(await members()).toEqual(['a leads', 'b'])
+  })
+
+  test('a node that ends frees its place and its lease at once', async () => {
+    await first.kill('SIGTERM')
+    expect((await readNodes(cluster)).map(({ name }) => name)).toEqual(['b'])
+    await expect.poll(members, { timeout: 6000 }).toEqual(['b leads'])
+    await first.start()
+    expect(await members()).toEqual(['a', 'b leads'])
+  })
+
+  test('another one leads soon after the leader was killed', async () => {
+    await second.kill('SIGKILL')
+    await makeSilent(cluster, 'b')
+    await expect.poll(members, { timeout: 8000 }).toEqual(['a leads'])
+    await second.start()
+    expect(await members()).toEqual(['a leads', 'b'])
+  })
+})
