@@ -238,7 +238,7 @@ export const errors = {
   storage_full: {
     status: 503,
     retry: 'after-delay',
-    meaning: "The node's disk is full. Nothing was stored.",
+    meaning: "The node's disk is full, and nothing was stored.",
   },
 } as const satisfies Record<string, ErrorEntry>
 

@@ -160,7 +160,7 @@ export const headChecks: readonly HeadCheck[] = [
     // accepted.
     name: 'proof is newer than the nonce floor',
     code: 'clock_skew',
-    sentence: 'Proofs dated at or before the floor are refused for ever.',
+    sentence: 'Proofs dated at or before the floor are refused permanently.',
     refuses: (input) => signs(input.identity) && !(signedAt(input) > input.floor),
     detail: serverTime,
   },
