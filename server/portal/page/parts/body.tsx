@@ -18,6 +18,8 @@ const step = 2000
 interface Props {
   readonly text: string
   readonly from: string
+  /** The node writes in English, also where its first word is a name that is written from right to left. */
+  readonly isOfService?: boolean
   readonly encoding?: 'text' | 'age' | undefined
   /** Name of the agent whose machine can open a sealed text. */
   readonly reader?: string | undefined
@@ -27,7 +29,7 @@ export function Body({ encoding = 'text', reader, ...plain }: Props) {
   return encoding === 'age' ? <Sealed text={plain.text} reader={reader} /> : <Plain {...plain} />
 }
 
-function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
+function Plain({ text, from, isOfService = false }: Pick<Props, 'text' | 'from' | 'isOfService'>) {
   // Number of lines that the person has opened.
   const [opened, open] = useState(0)
   const lines = useMemo(() => text.replace(/\r\n/g, '\n').split('\n'), [text])
@@ -54,7 +56,7 @@ function Plain({ text, from }: Pick<Props, 'text' | 'from'>) {
             <Copy text={block.join('\n')} label="Copy the block" isQuiet />
           </div>
         ) : (
-          <p key={index} dir="auto">
+          <p key={index} dir={isOfService ? 'ltr' : 'auto'}>
             <Pieces text={block.join('\n')} />
           </p>
         ),

@@ -69,6 +69,7 @@ export function Message({ message, around }: Props) {
       <Body
         text={body}
         from={sender.kind === 'system' ? 'the service' : sender.name}
+        isOfService={sender.kind === 'system'}
         encoding={encoding}
         reader={isToOwner ? peopleSide() : reader}
       />
