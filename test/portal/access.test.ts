@@ -116,14 +116,14 @@ inChromium('the page', () => {
         `agent ${index} ${'mit langem Namen '.repeat(index % 5)}`.slice(0, 79).trim(),
       )
     const empty = await owner.createProject('Empty')
-    for (const width of [360, 1440]) {
-      await visitor.page.setViewportSize({ width, height: 900 })
-      for (const { id } of [full, empty])
-        for (const section of ['', '/agents', '/pairs', '/conversations', '/tasks', '/transfers', '/audit']) {
-          await visitor.open(`/projects/${id}${section}`)
-          expect([section, await sideways(visitor.page)]).toEqual([section, []])
+    for (const { id } of [full, empty])
+      for (const section of ['', '/agents', '/pairs', '/conversations', '/tasks', '/transfers', '/audit']) {
+        await visitor.open(`/projects/${id}${section}`)
+        for (const width of [360, 1440]) {
+          await visitor.page.setViewportSize({ width, height: 900 })
+          expect([section, width, await sideways(visitor.page)]).toEqual([section, width, []])
         }
-    }
+      }
     expect(visitor.faults).toEqual([])
   })
 })
