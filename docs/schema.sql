@@ -727,6 +727,18 @@ CREATE TABLE transfer_secrets (
 CREATE INDEX transfer_secrets_by_expiry ON transfer_secrets (expires_at);
 CREATE INDEX transfer_secrets_by_project ON transfer_secrets (project_id);
 
+-- A part of a package that an object store holds. The object is named by the hash of the part.
+CREATE TABLE transfer_parts (
+  -- The transfer.
+  transfer_id TEXT NOT NULL REFERENCES transfers (id),
+  -- Index of the part in the manifest.
+  part INTEGER NOT NULL,
+  -- The project that it belongs to.
+  project_id TEXT NOT NULL REFERENCES projects (id),
+  PRIMARY KEY (transfer_id, part)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX transfer_parts_by_project ON transfer_parts (project_id);
+
 -- Reasons given when claims were released.
 CREATE TABLE task_releases (
   -- The task.

@@ -4,11 +4,11 @@
  *
  * This table is the only list: the command's flags, the reference page and the parser are derived from it.
  */
-import { readFileSync } from 'node:fs'
 import { homedir, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
 import { ConfigError } from './config-error.ts'
+import { readConfigFile } from './config-file.ts'
 import { databaseUrlOf } from './database-url.ts'
 import {
   type Exposure,
@@ -20,6 +20,7 @@ import {
   trustedProxiesOf,
 } from './listening/exposure.ts'
 import type { MetricsAddress } from './metrics/listener.ts'
+import { type ObjectPlace, objectPlaceOf } from './packages-place.ts'
 
 export interface Setting {
   /** Key in `config.json`; the flag is the same with hyphens. */
@@ -107,6 +108,28 @@ export const settings = [
     fallback: '',
     meaning:
       'name of this node among the nodes of its database, at most 64 characters; the host name if empty',
+  },
+  {
+    name: 'packages',
+    env: 'BRIDGE_PACKAGES',
+    kind: 'text',
+    fallback: 'folder',
+    meaning:
+      'store of packages, which is folder for the data folder, or a bucket of an S3-compatible store as s3://bucket/prefix. Its credentials belong in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in ~/.aws/credentials',
+  },
+  {
+    name: 'packages_endpoint',
+    env: 'BRIDGE_PACKAGES_ENDPOINT',
+    kind: 'text',
+    fallback: '',
+    meaning: 'origin of the object store, such as https://objects.example, by default that of Amazon',
+  },
+  {
+    name: 'packages_region',
+    env: 'BRIDGE_PACKAGES_REGION',
+    kind: 'text',
+    fallback: '',
+    meaning: 'region of the bucket, by default AWS_REGION, else us-east-1',
   },
   {
     name: 'stage',
@@ -226,6 +249,8 @@ export const settings = [
 
 export type SettingName = (typeof settings)[number]['name']
 
+const names: ReadonlySet<string> = new Set(settings.map(({ name }) => name))
+
 export interface Config extends Exposure {
   /** File with the certificate authority that prompts hand out. */
   readonly tlsCa: string | undefined
@@ -234,6 +259,8 @@ export interface Config extends Exposure {
   readonly databaseUrl: string | undefined
   /** File from which `databaseUrl` was read. It is read again for each new connection. */
   readonly databaseUrlFile: string | undefined
+  /** Bucket of the packages. Undefined for the data folder. */
+  readonly packagesPlace: ObjectPlace | undefined
   readonly port: number
   /** Name of this node among the nodes of its database. */
   readonly nodeName: string
@@ -276,7 +303,7 @@ export function readConfig(
   defaults: Partial<Record<SettingName, string>> = {},
 ): Config {
   const data = resolve(flags.data ?? defaultDataFolder(env))
-  const file = readFile(join(data, 'config.json'))
+  const file = readConfigFile(join(data, 'config.json'), names)
   const value = (name: SettingName): string => {
     const setting = settings.find((each) => each.name === name)
     const here = flags[name] ?? env[setting?.env ?? '']
@@ -299,6 +326,14 @@ export function readConfig(
     }),
     databaseUrl: databaseUrlOf(value('database'), value('database_url_file'), open),
     databaseUrlFile: value('database_url_file') || undefined,
+    packagesPlace: objectPlaceOf(
+      {
+        packages: value('packages'),
+        endpoint: value('packages_endpoint'),
+        region: value('packages_region'),
+      },
+      env,
+    ),
     tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
     nodeName: nodeName(value('node_name')),
@@ -328,34 +363,6 @@ function metricsOf(host: string, port: string): MetricsAddress | undefined {
     )
   }
   return port === '' ? undefined : { host, port: integer('metrics_port', port, 0, 65_535) }
-}
-
-function readFile(path: string): Partial<Record<string, string>> {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return {}
-    throw new ConfigError(`cannot read ${path} (${code})`, { cause: error })
-  }
-  const known = new Set<string>(settings.map((each) => each.name))
-  const parsed = parseObject(path, text)
-  for (const key of Object.keys(parsed)) {
-    if (!known.has(key))
-      throw new ConfigError(`${path}: unknown setting ${key}; known settings: ${[...known].join(', ')}`)
-  }
-  return Object.fromEntries(Object.entries(parsed).map(([key, each]) => [key, String(each)]))
-}
-
-function parseObject(path: string, text: string): object {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
-  } catch (error) {
-    throw new ConfigError(`${path} is not valid JSON`, { cause: error })
-  }
-  throw new ConfigError(`${path} must contain one JSON object`)
 }
 
 function integer(name: string, text: string, min: number, max: number): number {

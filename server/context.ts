@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { uptime } from 'node:os'
 import type { FastifyBaseLogger } from 'fastify'
+import type { Pace } from '../sdk/parts/receive.ts'
 import type { Bus } from './bus/bus.ts'
 import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
@@ -47,6 +48,8 @@ export interface ServerChance {
   readonly elapsedMs?: () => number
   /** Monotonic milliseconds of waits, streams and limits in memory. */
   readonly monotonicMs?: () => number
+  /** Least progress of the bytes of a package at an object store. */
+  readonly packagePace?: Pace
   /** Replaces standard error. */
   readonly logTo?: LogStream
   /** Folder of the client package. */

@@ -28,5 +28,6 @@ export {
 export type { CopiedRows } from './host/moves/copy.ts'
 export { type MoveReport, moveToDatabase } from './host/moves/to-database.ts'
 export { moveToFolder } from './host/moves/to-folder.ts'
+export { objectPlaceOf } from './packages-place.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { AlreadyInitialisedError, NotInitialisedError } from './storage/data-folder.ts'

@@ -36,6 +36,7 @@ import { openPackages } from './open-packages.ts'
 import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
+import type { Packages } from './package-store/packages.ts'
 import { startRemovals } from './projects/removal.ts'
 import { addressPath } from './storage/data-folder.ts'
 import { isEnvelopeKey } from './storage/envelope-keys.ts'
@@ -78,6 +79,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   let scrapes: ScrapeListener | undefined
   let bus = noBus
   let serving: Context | undefined
+  let packages: Packages | undefined
   try {
     const meters = config.metrics && (await loadMeters())
     if (finishReplacement(config.data)) app.log.warn('finished a restore that had been interrupted')
@@ -118,8 +120,11 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
           'the database failed over without a synchronous standby: requests signed until then are refused',
         ),
     })
-    const packages = await openPackages(config, { monotonicMs })
     bus = createBus(store, monotonicMs, app.log)
+    packages = await openPackages(config, {
+      ...{ monotonicMs, processMs, random, store, log: app.log },
+      pace: chance.packagePace,
+    })
     const context = createContext({
       config,
       clock,
@@ -156,6 +161,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     await scrapes?.close()
     await app.close()
     await bus.close()
+    await packages?.close()
     await store?.close()
     lock.release()
     throw error
@@ -232,7 +238,11 @@ async function running({
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
   const { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes } = config
-  const runsWith = { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes }
+  const packages = config.packagesPlace?.settings
+  const runsWith = {
+    ...{ host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes },
+    ...(packages && { packages }),
+  }
   const address: Address = { url, pid: process.pid, ...(tls && { cert: tls.cert }), runsWith }
   writeFileSync(addressPath(config.data), `${JSON.stringify(address)}\n`, { mode: 0o600 })
   const renewal = config.tls && renewing(app, context, config.tls)

@@ -31,7 +31,7 @@ import { type Folder, isSameFile } from './folder.ts'
 import { syncLimiter } from './limiter.ts'
 import { diskRefusal, PartError } from './part-error.ts'
 import { isPublished, isWhole, type PublishOptions, publish } from './publish.ts'
-import { type Measured, type ReceiveOptions, receive } from './receive.ts'
+import { fileSink, type Measured, type ReceiveOptions, receive } from './receive.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 
 export type PartOptions = Pick<ReceiveOptions, 'signal' | 'pace' | 'onBytes'>
@@ -147,7 +147,7 @@ export class PartStore {
       options.onBytes?.(count)
     }
     try {
-      const measured = await receive(body, { ...options, size, into: { file, offset }, onBytes })
+      const measured = await receive(body, { ...options, size, into: fileSink(file, offset), onBytes })
       if (measured.sha256 !== part.sha256) throw new PartError('hash_mismatch')
       await this.#commit(index, file)
       return measured

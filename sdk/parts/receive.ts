@@ -1,8 +1,7 @@
 /**
- * Receiving a body: it is counted, hashed, and written at its offset while it streams in.
+ * Receiving a body: it is counted, hashed, and written to a sink while it streams in.
  *
- * - Writing one stretch of 512 KiB overlaps with receiving and hashing the next. At most two stretches are in
- *   memory.
+ * - Writing one stretch overlaps with receiving and hashing the next. At most two stretches are in memory.
  * - The body must have exactly the promised length, and must move at least 64 KiB in 10 s.
  * - After a refusal the stream stays open, since the owner of the connection still has to answer on it.
  */
@@ -28,19 +27,29 @@ export const usualPace: Pace = {
   progressMs: transferLimits.progressSeconds * 1000,
 }
 
+/** Takes the bytes of a body in order, one stretch at a time. */
+export interface Sink {
+  /** Bytes that are gathered for a stretch. */
+  readonly stretchBytes: number
+  /** Takes the buffers of a stretch, which nothing else uses from then on. Its error ends the receiving. */
+  write(stretch: Uint8Array[]): Promise<void>
+  /** Called after a write. Syncs some of the bytes beside later writes. */
+  syncAhead?(): Promise<void> | undefined
+}
+
 export interface ReceiveOptions {
   /** Exact length of the body in bytes. */
   readonly size: number
-  /** File and offset to write to. If absent, the body is only counted and hashed. */
-  readonly into?: { readonly file: FileHandle; readonly offset: number } | undefined
+  /** Takes the bytes. If absent, the body is only counted and hashed. */
+  readonly into?: Sink | undefined
   /** Aborts the receiving. Its reason is thrown unchanged. */
   readonly signal?: AbortSignal | undefined
   readonly pace?: Pace | undefined
   readonly onBytes?: ((count: number) => void) | undefined
 }
 
-const stretchBytes = 512 * 1024
-const syncBytes = 2 * stretchBytes
+const fileStretchBytes = 512 * 1024
+const syncBytes = 2 * fileStretchBytes
 /**
  * Bytes of one body after which it yields to other work. A full connection would otherwise deliver 2 MiB in
  * one turn.
@@ -69,10 +78,8 @@ class PartReceiver {
   #isYielding = false
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
-  #written = 0
   #writing: Promise<void> | undefined
   #syncing: Promise<void> | undefined
-  #synced = 0
   #ticker: NodeJS.Timeout | undefined
   #isOver = false
 
@@ -106,7 +113,7 @@ class PartReceiver {
   readonly #onData = (chunk: Uint8Array): void => {
     this.#count += chunk.length
     if (this.#count > this.#options.size) {
-      this.#fail(new PartError('length_mismatch'))
+      this.#stop(new PartError('length_mismatch'))
       return
     }
     this.#hash.update(chunk)
@@ -130,33 +137,37 @@ class PartReceiver {
 
   /** Resumes the body unless it yields, or both stretches are full. */
   #goOn(): void {
-    const isFull = this.#writing !== undefined && this.#gatheredBytes >= stretchBytes
+    const isFull = this.#writing !== undefined && this.#isStretch()
     if (!this.#isYielding && !isFull) this.#body.resume()
   }
 
   #gather(chunk: Uint8Array): void {
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
-    if (this.#gatheredBytes < stretchBytes) return
+    if (!this.#isStretch()) return
     if (this.#writing === undefined) this.#write()
     else this.#body.pause()
   }
 
+  #isStretch(): boolean {
+    return this.#gatheredBytes >= (this.#options.into?.stretchBytes ?? 0)
+  }
+
   readonly #onEnd = (): void => {
     if (this.#count === this.#options.size) void this.#finish()
-    else this.#fail(new PartError('length_mismatch'))
+    else this.#stop(new PartError('length_mismatch'))
   }
 
   readonly #onCut = (): void => {
-    if (!this.#body.readableEnded) this.#fail(new PartError('length_mismatch'))
+    if (!this.#body.readableEnded) this.#stop(new PartError('length_mismatch'))
   }
 
   readonly #onAbort = (): void => this.#stop(this.#options.signal?.reason)
 
-  /** "at least 64 KiB in 10 s". A body that is paused for our own disk is not slow. */
+  /** "at least 64 KiB in 10 s". A body that is paused for the sink is not slow. */
   #tick(): void {
     const isSlow = this.#count - this.#countAtTick < this.#pace.progressBytes && !this.#body.isPaused()
-    if (isSlow && this.#count < this.#options.size) this.#fail(new PartError('too_slow'))
+    if (isSlow && this.#count < this.#options.size) this.#stop(new PartError('too_slow'))
     this.#countAtTick = this.#count
   }
 
@@ -164,40 +175,28 @@ class PartReceiver {
     const { into } = this.#options
     if (into === undefined || this.#gatheredBytes === 0) return
     const stretch = this.#gathered
-    const position = into.offset + this.#written
-    this.#written += this.#gatheredBytes
     this.#gathered = []
     this.#gatheredBytes = 0
-    this.#writing = writeAll(into.file, stretch, position).then(
+    this.#writing = into.write(stretch).then(
       () => {
         this.#writing = undefined
-        stretch.forEach(release)
         if (this.#isOver) return
-        this.#syncAhead(into.file)
-        if (this.#gatheredBytes >= stretchBytes) this.#write()
+        this.#syncAhead(into)
+        if (this.#isStretch()) this.#write()
         this.#goOn()
       },
-      (error: unknown) => this.#fail(error),
+      (error: unknown) => this.#stop(error),
     )
   }
 
-  /**
-   * Syncs after each MiB, beside the writes. A sync of another file, such as a database commit, waits for all
-   * bytes that the file system has not written out, so they are kept few. The caller's own sync makes the
-   * part durable.
-   */
-  #syncAhead(file: FileHandle): void {
-    if (this.#syncing !== undefined || this.#written - this.#synced < syncBytes) return
-    this.#synced = this.#written
-    this.#syncing = syncLimiter
-      .take(() => file.datasync())
-      .then(
-        () => {
-          this.#syncing = undefined
-        },
-        // The system reports a write error once, here, and not again to the caller's sync.
-        (error: unknown) => this.#fail(error),
-      )
+  #syncAhead(into: Sink): void {
+    if (this.#syncing !== undefined) return
+    this.#syncing = into.syncAhead?.()?.then(
+      () => {
+        this.#syncing = undefined
+      },
+      (error: unknown) => this.#stop(error),
+    )
   }
 
   async #finish(): Promise<void> {
@@ -207,10 +206,6 @@ class PartReceiver {
       if (this.#isOver) return
     }
     this.#end(() => this.#resolve({ size: this.#count, sha256: this.#hash.digest('hex') }))
-  }
-
-  #fail(error: unknown): void {
-    this.#stop(diskRefusal(error))
   }
 
   #stop(error: unknown): void {
@@ -229,6 +224,41 @@ class PartReceiver {
     this.#options.signal?.removeEventListener('abort', this.#onAbort)
     this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onCut)
     settle()
+  }
+}
+
+/**
+ * Writes to a file from an offset on.
+ *
+ * A sync of another file, such as a database commit, waits for all bytes that the file system has not written
+ * out, so they are kept few: each MiB is synced beside the writes. The caller's own sync makes the part
+ * durable.
+ */
+export function fileSink(file: FileHandle, offset: number): Sink {
+  let written = 0
+  let synced = 0
+  return {
+    stretchBytes: fileStretchBytes,
+    async write(stretch) {
+      const position = offset + written
+      written += stretch.reduce((sum, { length }) => sum + length, 0)
+      try {
+        await writeAll(file, stretch, position)
+      } catch (error) {
+        throw diskRefusal(error)
+      }
+      stretch.forEach(release)
+    },
+    syncAhead() {
+      if (written - synced < syncBytes) return undefined
+      synced = written
+      return syncLimiter
+        .take(() => file.datasync())
+        .catch((error: unknown) => {
+          // The system reports a write error once, here, and not again to the caller's sync.
+          throw diskRefusal(error)
+        })
+    },
   }
 }
 

@@ -116,7 +116,7 @@ async function hasHashes(file: FileHandle, manifest: StagedManifest, withParts: 
  * Writer to a connection with a time limit per piece. A slow reader gets small pieces, which make its
  * progress measurable.
  */
-class Reader {
+export class Reader {
   readonly #to: Writable
   readonly #pace: Pace
   readonly #signal: AbortSignal | undefined

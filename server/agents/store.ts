@@ -4,8 +4,9 @@ import type { Agent, AgentProfileInput } from '../../sdk/contract/owner/agents.t
 import type { Connection } from '../../sdk/contract/presence.ts'
 import { ApiError } from '../api-error.ts'
 import { type PageQuery, placeOf } from '../database/page.ts'
-import type { AgentRow, Db, RecipientKeyRow } from '../database/tables.ts'
+import type { AgentRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { RecipientKeyRow } from '../database/work-tables.ts'
 import type { StoredContact } from '../delivery/presence.ts'
 /** An agent with its recipient key and stored contact. */
 export type AgentView = AgentRow &

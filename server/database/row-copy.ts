@@ -35,6 +35,7 @@ export const copiedTables: readonly CopiedTable[] = [
   { name: 'task_releases', key: ['task_id', 'claim_generation'] },
   { name: 'transfers', key: ['id'] },
   { name: 'transfer_secrets', key: ['transfer_id'] },
+  { name: 'transfer_parts', key: ['transfer_id', 'part'] },
   { name: 'nonces', key: ['credential_id', 'nonce'], byArrival: true },
   { name: 'replay_floor', key: ['one'] },
   { name: 'idempotency', key: ['principal', 'key', 'route', 'method'], byArrival: true },

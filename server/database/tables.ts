@@ -2,7 +2,7 @@
  * Types of the rows of all tables, which migrations make. The columns have the names of the API. `docs/schema.sql`
  * repeats each comment. An instant is wall time unless its comment says "In steady time"; see `steady-clock.ts`.
  * Ids are UUIDv7, in the order in which rows are made. The rows of the node itself are in `node-tables.ts`, those
- * of tasks and transfers in `work-tables.ts`.
+ * of tasks, transfers and their keys in `work-tables.ts`.
  */
 import type { Kysely } from 'kysely'
 import type {
@@ -21,7 +21,14 @@ import type {
   TelemetryHostRow,
   TelemetryTokenRow,
 } from './node-tables.ts'
-import type { TaskReleaseRow, TaskRow, TransferRow, TransferSecretRow } from './work-tables.ts'
+import type {
+  RecipientKeyRow,
+  TaskReleaseRow,
+  TaskRow,
+  TransferPartRow,
+  TransferRow,
+  TransferSecretRow,
+} from './work-tables.ts'
 
 /** Projects. Agents of different projects never meet. */
 export interface ProjectRow {
@@ -347,20 +354,6 @@ export interface AuditRow {
   details: string
 }
 
-/** The age key to which files and messages for each agent are sealed. */
-export interface RecipientKeyRow {
-  /** The agent that holds the private key. */
-  agent_id: string
-  /** The public age key. */
-  recipient: string
-  /** SHA-256 of the key, as people compare it. */
-  fingerprint: string
-  /** When the key was registered. */
-  registered_at: string
-  /** Whether the agent or the owner registered it. */
-  registered_by: 'agent' | 'owner'
-}
-
 /** Kysely instance for queries, over a reader's snapshot or the transaction of one unit. */
 export type Db = Kysely<Tables>
 
@@ -394,6 +387,7 @@ export interface Tables {
   telemetry_hosts: TelemetryHostRow
   transfers: TransferRow
   transfer_secrets: TransferSecretRow
+  transfer_parts: TransferPartRow
   task_releases: TaskReleaseRow
   moved: MovedRow
   schema_migrations: MigrationRow

@@ -1,5 +1,5 @@
 /**
- * Rows of tasks and transfers.
+ * Rows of tasks and transfers, and of the keys to which files are sealed.
  *
  * `tables.ts` explains the comments.
  */
@@ -163,4 +163,28 @@ export interface TransferSecretRow {
   sealed: Buffer
   /** In steady time. */
   expires_at: string
+}
+
+/** A part of a package that an object store holds. The object is named by the hash of the part. */
+export interface TransferPartRow {
+  /** The transfer. */
+  transfer_id: string
+  /** Index of the part in the manifest. */
+  part: number
+  /** The project that it belongs to. */
+  project_id: string
+}
+
+/** The age key to which files and messages for each agent are sealed. */
+export interface RecipientKeyRow {
+  /** The agent that holds the private key. */
+  agent_id: string
+  /** The public age key. */
+  recipient: string
+  /** SHA-256 of the key, as people compare it. */
+  fingerprint: string
+  /** When the key was registered. */
+  registered_at: string
+  /** Whether the agent or the owner registered it. */
+  registered_by: 'agent' | 'owner'
 }

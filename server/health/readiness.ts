@@ -23,7 +23,8 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
     database: recorded !== undefined && writes.has(context.storeState()) && !context.stopping.aborted,
-    storage: context.storage.state !== 'full' && context.storeState() !== 'full',
+    storage:
+      context.storage.state !== 'full' && context.storeState() !== 'full' && context.packages.answers(),
     nodes: context.ownsDataFolder() && context.nodes.isMember(),
   }
   return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode }

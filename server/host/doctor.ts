@@ -17,6 +17,7 @@ import { readCertificate } from '../listening/certificate.ts'
 import { databasePath, moveNotePath, restoreNotePath } from '../storage/data-folder.ts'
 import { isEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
 import { reservedBytes } from '../storage/reserve-file.ts'
+import { examinePackages } from './doctor-packages.ts'
 import { examineDatabase } from './doctor-postgres.ts'
 import { type Examined, ok, place } from './findings.ts'
 
@@ -32,8 +33,9 @@ export async function examine(config: Config, now: Date): Promise<Examined[]> {
     const remedy = 'run the same move again'
     return [{ check: 'data folder', state: 'problem', text, remedy, exit: 'conflict' }]
   }
+  const packages = await examinePackages(config.packagesPlace)
   if (config.databaseUrl !== undefined)
-    return [...host(config, now), ...(await examineDatabase(config.databaseUrl, data))]
+    return [...host(config, now), packages, ...(await examineDatabase(config.databaseUrl, data))]
   if (!existsSync(databasePath(data))) {
     return [
       {
@@ -45,7 +47,7 @@ export async function examine(config: Config, now: Date): Promise<Examined[]> {
       },
     ]
   }
-  return [...host(config, now), ...database(databasePath(data), now)]
+  return [...host(config, now), packages, ...database(databasePath(data), now)]
 }
 
 /** Checks everything but the database. */

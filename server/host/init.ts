@@ -14,6 +14,7 @@ import { urlOf } from '../listening/exposure.ts'
 import type { CycleReport } from '../maintenance/cycle.ts'
 import { openStore } from '../open-store.ts'
 import { linkUrl, makeLinkToken } from '../owners/links.ts'
+import type { PlaceSettings } from '../packages-place.ts'
 import {
   AlreadyInitialisedError,
   addressPath,
@@ -155,7 +156,10 @@ export interface Address {
   readonly runsWith?: Pick<
     Config,
     'host' | 'portalOrigin' | 'tls' | 'trustedProxies' | 'envelopeKeyFile' | 'reserveBytes'
-  >
+  > & {
+    /** Absent if the packages are in the data folder. */
+    readonly packages?: PlaceSettings
+  }
 }
 
 /** Reads the address of the running server, if there is one. */

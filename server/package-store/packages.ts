@@ -1,5 +1,6 @@
 /**
- * The store of packages, as the rest of the server sees it. `folder/` keeps them in the data folder.
+ * The store of packages, as the rest of the server sees it. `folder/` keeps them in the data folder, `objects/`
+ * in an S3-compatible object store.
  *
  * - Removing a package stops its uploads and downloads, so its bytes are inaccessible when the removal is
  *   reported.
@@ -15,6 +16,10 @@ import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
 
 export interface Packages {
+  /** Where the bytes are, for people. */
+  readonly place: string
+  /** Whether the store has answered lately. */
+  answers(): boolean
   /** Returns the indices of the stored parts. */
   committed(transfer: TransferRow): Promise<readonly number[]>
   /**
@@ -26,10 +31,10 @@ export interface Packages {
   /** @throws PartError as `PartStore.finalize`, `transfer_busy`, `expired` if the transfer ends */
   finalize(transfer: TransferRow, signal: AbortSignal): Promise<FileVerified>
   /**
-   * Opens the file for reading. The caller must close it. @throws PartError `not_found` if its bytes were
-   * removed
+   * Opens the whole file, or one of its parts, for reading. The caller must close it. @throws PartError
+   * `not_found` if its bytes were removed
    */
-  open(transfer: TransferRow): Promise<PackageFile>
+  open(transfer: TransferRow, range: Range): Promise<PackageFile>
   /** Makes the bytes of a transfer inaccessible and starts to free them. A missing package is no error. */
   remove(transferId: string): Promise<RemovedPackage>
   /** Returns the ids of the transfers whose bytes are stored. Other files are ignored. */
@@ -52,7 +57,7 @@ export interface StoredPart {
 
 export interface PackageFile {
   /** @throws PartError as `StoredFile.send`, `expired` if the transfer ends */
-  send(range: Range, to: Writable, signal: AbortSignal): Promise<void>
+  send(to: Writable, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 

@@ -103,7 +103,7 @@ const idempotency: Removal = (tx, projectId, limit) =>
 
 /** Every row of a project at once, from a table that has few. */
 const atOnceFrom =
-  (table: 'project_administrators' | 'transfer_secrets'): Removal =>
+  (table: 'project_administrators' | 'transfer_secrets' | 'transfer_parts'): Removal =>
   async (tx, projectId) => {
     const removed = await tx.db.deleteFrom(table).where('project_id', '=', projectId).executeTakeFirst()
     return Number(removed.numDeletedRows)
@@ -122,6 +122,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
   idempotency,
   messages,
   transfer_secrets: atOnceFrom('transfer_secrets'),
+  transfer_parts: atOnceFrom('transfer_parts'),
   transfers: byProject('transfers'),
   conversations: byProject('conversations'),
   inboxes: byAgent('inboxes', 'agent_id'),

@@ -57,10 +57,16 @@ async function remove(context: Context, transferId: string): Promise<void> {
   }
 }
 
+/** Maximum time that an answer waits for a store of packages that does not answer. */
+const removingMs = 2000
+
 /** Returns the transfer after its package was removed, if it has ended. */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer
-  await removePackage(context, transfer.id)
+  const late = new AbortController()
+  const waited = pause(removingMs, undefined, { ref: false, signal: late.signal }).catch(() => {})
+  await Promise.race([removePackage(context, transfer.id), waited])
+  late.abort()
   return context.read(async (db) => {
     const row = await store.findInProject(db, transfer.project_id, transfer.id)
     return row === undefined ? transfer : toTransfer(row, null, timesOf(context, context.steady.now()))

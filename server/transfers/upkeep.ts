@@ -20,6 +20,8 @@ const everyMs = 15_000
 /** Delay that lets transfers which expire together be handled in one run. */
 const minDelayMs = 5
 const batchRows = 50
+/** Time between two searches for bytes that no open transfer uses. */
+const straysEveryMs = 3_600_000
 
 /**
  * Runs the upkeep now, every 15 seconds, and when the next transfer expires, until the returned function is
@@ -46,16 +48,17 @@ export function startTransferUpkeep(context: Context): () => void {
       running = false
     }
   }
-  void removeStrays(context)
-    .catch((error: unknown) => {
+  const search = () =>
+    removeStrays(context).catch((error: unknown) => {
       if (!context.stopping.aborted)
-        context.log.error({ err: error }, 'failed to remove folders of ended transfers')
+        context.log.error({ err: error }, 'failed to remove packages of ended transfers')
     })
-    .then(run)
-  const timer = setInterval(() => void run(), everyMs)
-  timer.unref()
+  void search().then(run)
+  const timer = setInterval(() => void run(), everyMs).unref()
+  const searches = setInterval(() => void search(), straysEveryMs).unref()
   return () => {
     clearInterval(timer)
+    clearInterval(searches)
     clearTimeout(next)
   }
 }
@@ -93,7 +96,7 @@ async function endExpired(context: Context): Promise<void> {
 }
 
 /**
- * Removes folders whose transfer has ended or has no row, because the process crashed between the two steps.
+ * Removes packages whose transfer has ended or has no row, because the process crashed between the two steps.
  */
 async function removeStrays(context: Context): Promise<void> {
   for (const id of await context.packages.stored()) {

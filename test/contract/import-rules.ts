@@ -342,13 +342,15 @@ const portableSql: Rule = ({ path, code }) => {
   )
 }
 
-/** Each driver is known to the folder of its database only. */
+/** Each driver is known to the folder of its database or store only. */
 const drivers = perImport((path, { target }) => {
   if (!path.startsWith('server/')) return undefined
   if (target === 'better-sqlite3' && !knowsSqlite.test(path))
     return 'only server/database/sqlite/ knows SQLite'
   if (target === 'pg' && !path.startsWith('server/database/postgres/'))
     return 'only server/database/postgres/ knows PostgreSQL'
+  if (target === 'aws4fetch' && !path.startsWith('server/package-store/objects/'))
+    return 'only server/package-store/objects/ knows an object store'
   return undefined
 })
 

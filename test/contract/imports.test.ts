@@ -151,6 +151,7 @@ const wrong: readonly (readonly [path: string, text: string, says: string])[] = 
     "import type D from 'better-sqlite3'",
     'only server/database/sqlite/ knows SQLite',
   ],
+  ['server/transfers/store.ts', "import { AwsClient } from 'aws4fetch'", 'knows an object store'],
 ]
 
 describe('a faulty sample is reported with its remedy', () => {

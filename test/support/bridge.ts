@@ -7,6 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Pace } from '../../sdk/parts/receive.ts'
 import { readConfig, type SettingName } from '../../server/config.ts'
 import type { ServerChance } from '../../server/context.ts'
 import { type RunningServer, startServer } from '../../server/server.ts'
@@ -37,12 +38,16 @@ export interface TestBridge {
 
 export interface BridgeOptions {
   readonly settings?: Partial<Record<SettingName, string>>
+  /** Variables of the environment that the settings are read with. */
+  readonly environment?: Readonly<Record<string, string>>
   /** An existing folder, for a test that chooses the disk; a temporary one by default. */
   readonly data?: string
   readonly clock?: TestClock
   readonly random?: (bytes: number) => Buffer
   /** The monotonic clock of waits and streams; the one of the process by default. */
   readonly monotonicMs?: () => number
+  /** Least progress at an object store; that of the program by default. */
+  readonly packagePace?: Pace
   /** log2 of the cost of hashing a password. The program uses 17. */
   readonly passwordCost?: number
   /** Receives the lines of the log; set a `log_level` too. */
@@ -81,7 +86,10 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
     async restart() {
       await server.stop()
       dropConnections(server.url)
-      const config = configFor(people.data, { settings: { ...options.settings, port: String(server.port) } })
+      const config = configFor(people.data, {
+        ...options,
+        settings: { ...options.settings, port: String(server.port) },
+      })
       return bridge(options, await startServer(config, chance(options, people.clock)), people)
     },
     async close() {
@@ -94,7 +102,7 @@ function bridge(options: BridgeOptions, server: RunningServer, people: People): 
 
 /** Makes hashing passwords cheap, because most tests only need an owner to exist. */
 const chance = (
-  { random, monotonicMs, logTo, passwordCost = 4, clientFolder = builtClient }: BridgeOptions,
+  { random, monotonicMs, logTo, packagePace, passwordCost = 4, clientFolder = builtClient }: BridgeOptions,
   clock: TestClock,
 ): ServerChance => ({
   clock,
@@ -102,12 +110,13 @@ const chance = (
   ...(monotonicMs && { monotonicMs }),
   ...(random && { random }),
   ...(logTo && { logTo }),
+  ...(packagePace && { packagePace }),
   passwordCost,
   ...(clientFolder && { clientFolder }),
 })
 
 /** Sets high rate limits; a test of the limits sets its own. */
-function configFor(data: string, { settings = {} }: BridgeOptions) {
+function configFor(data: string, { settings = {}, environment = {} }: BridgeOptions) {
   const defaults = {
     port: '0',
     log_level: 'silent',
@@ -118,5 +127,5 @@ function configFor(data: string, { settings = {} }: BridgeOptions) {
     public_burst: '100000',
     failed_auth_per_minute: '100000',
   }
-  return readConfig({ data, ...defaults, ...storeSettings(data), ...settings }, {})
+  return readConfig({ data, ...defaults, ...storeSettings(data), ...settings }, environment)
 }

@@ -24,7 +24,12 @@ export async function serverDoctor(context: CliContext, options: SettingOptions)
       // A running server has settings from its own flags and environment, which this command cannot see.
       const isGiven = Object.keys(givenSettings(server, options)).length > 0
       const runsWith = isGiven ? undefined : server.readAddress(config.data)?.runsWith
-      findings.push(...(await server.examine({ ...config, ...runsWith }, context.clock())))
+      const packagesPlace =
+        runsWith?.packages === undefined
+          ? config.packagesPlace
+          : server.objectPlaceOf(runsWith.packages, context.environment)
+      const examined = { ...config, ...runsWith, packagesPlace }
+      findings.push(...(await server.examine(examined, context.clock())))
       findings.push(await running(context, server, config.data))
     })
   } catch (error) {

@@ -134,6 +134,7 @@ const named: Readonly<Record<string, Way>> = {
   UnsafeStoreError: ['unexpected'],
   UnfitDatabaseError: ['unexpected', 'bridge server doctor examines the database'],
   DatabaseUnreachableError: ['unexpected', 'bridge server doctor examines the database'],
+  PackagesUnusableError: ['unexpected', 'bridge server doctor examines the store of packages'],
   DatabaseForgotError: [
     'conflict',
     'if the loss cannot be undone: bridge server restored ends what the lost writes may have revoked, then the node starts',

@@ -20,7 +20,7 @@ export function statusCommand(context: CliContext, run = status): Command {
 }
 
 export async function status(context: CliContext, options: StatusOptions): Promise<void> {
-  const { url: baseUrl, fetch } = await target(context, options)
+  const { url: baseUrl, fetch, packages } = await target(context, options)
   const { nodeStatus } = await import('../../../sdk/index.ts')
   const found = await nodeStatus({
     ...(await clientOptions(context)),
@@ -28,7 +28,8 @@ export async function status(context: CliContext, options: StatusOptions): Promi
     baseUrl,
     allowPlainHttp: true,
   })
-  context.output.result(found, statusText(baseUrl, found))
+  const told = packages === undefined ? found : { ...found, packages }
+  context.output.result(told, statusText(baseUrl, found, packages))
   const failing = Object.entries(found.readiness.checks).filter(([, holds]) => !holds)
   if (found.readiness.ready) return
   throw new CommandError(
@@ -46,6 +47,8 @@ interface Target {
    * Set for a TLS server of this machine. Its certificate names its public host, not the loopback address.
    */
   readonly fetch: { readonly fetch?: Fetch }
+  /** Store of packages of a server of this machine: `folder`, or `s3://bucket/prefix`. */
+  readonly packages?: string
 }
 
 async function target({ environment }: CliContext, { url, data }: StatusOptions): Promise<Target> {
@@ -53,7 +56,10 @@ async function target({ environment }: CliContext, { url, data }: StatusOptions)
   const { defaultDataFolder, readAddress } = await server()
   const folder = data ?? defaultDataFolder(environment)
   const address = readAddress(folder)
-  if (address !== undefined) return { url: address.url, fetch: await localFetch(address.cert) }
+  if (address !== undefined) {
+    const packages = address.runsWith?.packages?.packages ?? 'folder'
+    return { url: address.url, fetch: await localFetch(address.cert), packages }
+  }
   throw new CommandError('unreachable', `no server runs on ${folder}`, {
     hint: 'bridge server start runs one; --url asks a node elsewhere',
   })
@@ -73,12 +79,24 @@ export async function localFetch(cert: string | undefined): Promise<Target['fetc
   }
 }
 
-const statusText = (baseUrl: string, { health, readiness }: NodeStatus): string =>
+const statusText = (
+  baseUrl: string,
+  { health, readiness }: NodeStatus,
+  packages: string | undefined,
+): string =>
   fields([
     ['node', baseUrl],
     ['server id', health.server_id],
     ['version', `${health.build.version} (${health.build.commit})`],
     ['stage', health.stage],
     ['portal', health.portal_origin],
+    ...(packages === undefined
+      ? []
+      : [
+          [
+            'packages',
+            readiness.checks.storage ? packages : `${packages}, see bridge server doctor`,
+          ] as const,
+        ]),
     ['ready', readiness.ready ? 'yes' : 'no'],
   ])

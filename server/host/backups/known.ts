@@ -9,7 +9,8 @@ import type { OwnerUserRow } from '../../database/node-tables.ts'
 import { migrationStatus } from '../../database/sqlite/migrate.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
 import { readServerId } from '../../database/sqlite/server-id.ts'
-import type { PairingRow, RecipientKeyRow } from '../../database/tables.ts'
+import type { PairingRow } from '../../database/tables.ts'
+import type { RecipientKeyRow } from '../../database/work-tables.ts'
 
 export interface Known {
   readonly revokedCredentials: ReadonlySet<string>

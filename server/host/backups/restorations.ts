@@ -321,6 +321,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   nonces: 'used nonces stay used; the replay floor refuses proofs signed between backup and restore',
   idempotency: 'stored answers belong to effects that are in the backup too',
   tasks: 'claims expire, because no session is left that could renew them',
+  transfer_parts: 'the object store keeps the bytes of packages; a part that it lacks is sent again',
   task_releases: 'records why claims were released and grants no access',
   audit: 'continues with the records of the restore',
   steady_clock: 'continues from the wall clock, as after any stop',

@@ -161,6 +161,9 @@ export function createFolderPackages({ data, spareBytes, elapsedMs }: FolderOpti
   }
 
   return {
+    place: 'folder',
+    // Space and failures of the disk are reported where they occur.
+    answers: () => true,
     async committed(transfer) {
       return (await use(transfer)).store.committed
     },
@@ -173,12 +176,12 @@ export function createFolderPackages({ data, spareBytes, elapsedMs }: FolderOpti
       }),
     finalize: (transfer, given) =>
       exclusively(transfer, given, (store, signal) => store.finalize({ signal })),
-    async open(transfer) {
+    async open(transfer, range) {
       const { signal: removed, done } = downloads.begin(transfer.id)
       try {
         const { file, folder } = await findFile(pathOf(transfer.id))
         return {
-          send: (range, to, signal) => file.send(range, to, { signal: AbortSignal.any([removed, signal]) }),
+          send: (to, signal) => file.send(range, to, { signal: AbortSignal.any([removed, signal]) }),
           async close() {
             await file.close()
             await folder.close()

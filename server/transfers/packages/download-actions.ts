@@ -6,6 +6,7 @@
  */
 import type { Writable } from 'node:stream'
 import type { Range } from '../../../sdk/parts/blocks.ts'
+import { PartError } from '../../../sdk/parts/part-error.ts'
 import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import type { Tx } from '../../database/tx.ts'
@@ -14,37 +15,51 @@ import { type Admitted, writeAs } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
 import { ownTransfer, requirePair } from '../actions.ts'
 import { requireNotRemoved, requirePackage, requireState } from '../rules.ts'
-import { isOpen } from '../store.ts'
 import { withApiErrors } from './errors.ts'
 import { watchPermission } from './permission.ts'
 
+/** A stretch of the file, and its hash. */
+export type DownloadRange = Range & { readonly sha256: string }
+
 export interface Download {
-  readonly transfer: TransferRow
+  readonly range: DownloadRange
   /** @throws PartError as {@link PackageFile.send}; ApiError if permission is lost meanwhile */
-  send(range: Range, to: Writable): Promise<void>
+  send(to: Writable): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens an uploaded package for the recipient that accepted it. The caller must close it. */
-export async function openDownload(context: Context, caller: AgentCaller, id: string): Promise<Download> {
+/**
+ * Opens an uploaded package for the recipient that accepted it. The caller must close it. @throws not_found if
+ * the package has no such range
+ */
+export async function openDownload(
+  context: Context,
+  caller: AgentCaller,
+  id: string,
+  rangeOf: (transfer: TransferRow) => DownloadRange | undefined,
+): Promise<Download> {
   const permission = watchPermission(context, caller, (db, _, transfer) => requirePair(db, transfer))
   try {
     const admit = () => writeAs(context, caller, (tx, agent) => requireDownloadable(context, tx, agent, id))
     const transfer = await admit()
-    const file = await withApiErrors(() => context.packages.open(transfer))
+    const range = rangeOf(transfer)
+    if (range === undefined) throw new ApiError('not_found')
+    const file = await withApiErrors(() => context.packages.open(transfer, range))
     try {
-      await permission.watch(transfer)
       // From here on, the end of the transfer stops the download. If it ended just before, `admit` refuses
       // with the current state.
-      if (!(await context.read((db) => isOpen(db, id)))) await admit()
+      await permission.watch(transfer).catch(async (error: unknown) => {
+        if (error instanceof PartError) await admit()
+        throw error
+      })
     } catch (error) {
       await file.close()
       throw error
     }
     return {
-      transfer,
-      async send(range, to) {
-        await file.send(range, to, permission.signal)
+      range,
+      async send(to) {
+        await file.send(to, permission.signal)
         context.presence.seen(caller.agent_id, context.steady.now())
       },
       async close() {

@@ -3,16 +3,23 @@
  * alive. They stop immediately when permission is lost.
  *
  * Each notice for the agent causes a check. Messages cause notices too, so several notices may share one
- * check.
+ * check. Another node may have changed the permission or ended the transfer, so a check also runs 1.2
+ * seconds after the last one. A check that takes longer than that stops the bytes. So none moves for more than
+ * 2.4 seconds after the commit that forbids it.
  *
  * Contract §3 "Revoking … ends its waits, streams, uploads and downloads at once", §5 "an open wait or
  * upload".
  */
+import { setTimeout as pause } from 'node:timers/promises'
+import { PartError } from '../../../sdk/parts/part-error.ts'
+import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import type { Db } from '../../database/tables.ts'
 import type { TransferRow } from '../../database/work-tables.ts'
 import { type Admitted, admit } from '../../identity/admission.ts'
 import type { AgentCaller } from '../../identity/callers.ts'
+import { retryAfterMs } from '../../retry-after.ts'
+import { isOpen } from '../store.ts'
 
 /** Checks the conditions that admission does not cover. @throws ApiError */
 export type PermissionCheck = (db: Db, agent: Admitted, transfer: TransferRow) => Promise<void>
@@ -26,6 +33,26 @@ export interface PermissionWatch {
    */
   watch(transfer: TransferRow): Promise<void>
   end(): void
+}
+
+const everyMs = 1200
+
+/** @throws unavailable if the check takes too long */
+async function inTime(check: Promise<void>): Promise<void> {
+  const answered = new AbortController()
+  const late = pause(everyMs, undefined, { ref: false, signal: answered.signal }).then(() => {
+    throw new ApiError('unavailable', {
+      message: 'The node could not check in time whether the bytes may still move. Send the request again.',
+      retryAfterMs: retryAfterMs.immediately,
+    })
+  })
+  late.catch(() => {})
+  try {
+    await Promise.race([check, late])
+  } finally {
+    answered.abort()
+    check.catch(() => {})
+  }
 }
 
 /** Starts to watch. Must be called before admission, so that no notice is missed in between. */
@@ -43,14 +70,16 @@ export function watchPermission(
   const confirm = () =>
     context.read(async (db) => {
       const agent = await admit(db, caller, context.clock())
-      if (watched !== undefined) await check(db, agent, watched)
+      if (watched === undefined) return
+      await check(db, agent, watched)
+      if (!(await isOpen(db, watched.id))) throw new PartError('expired')
     })
   const recheck = async () => {
     isChecking = true
     try {
       while (isNoticed && !hasEnded) {
         isNoticed = false
-        await confirm()
+        await inTime(confirm())
       }
     } catch (error) {
       stop.abort(error)
@@ -58,17 +87,18 @@ export function watchPermission(
       isChecking = false
     }
   }
-  const cleanups = [
-    context.wakeups.subscribe(caller.agent_id, () => {
-      isNoticed = true
-      if (!isChecking) void recheck()
-    }),
-  ]
+  const notice = () => {
+    isNoticed = true
+    if (!isChecking) void recheck()
+  }
+  let timer: NodeJS.Timeout | undefined
+  const cleanups = [context.wakeups.subscribe(caller.agent_id, notice), () => clearInterval(timer)]
   return {
     signal: stop.signal,
     watch(transfer) {
       watched = transfer
       cleanups.push(context.presence.openMove(caller.agent_id, caller.session_id ?? ''))
+      timer = setInterval(notice, everyMs).unref()
       return confirm()
     },
     end() {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contract } from '../../../sdk/contract/index.ts'
-import type { Range } from '../../../sdk/parts/blocks.ts'
 import { PartError } from '../../../sdk/parts/part-error.ts'
 import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
+import type { TransferRow } from '../../database/work-tables.ts'
 import { partsOf } from '../../package-store/packages.ts'
 import { receiving, route, stream } from '../../route.ts'
 import { finalizePackage, findPart, packageStatus, uploadPart } from './actions.ts'
@@ -20,18 +20,17 @@ export function packageRoutes(app: FastifyInstance, context: Context): void {
       uploadPart(context, caller, { id: params.id, index: Number(params.index) }, bytes),
   })
   stream(app, context, packages.getPart, async ({ caller, params, reply }) => {
-    const download = await openDownload(context, caller, params.id)
-    const part = partsOf(download.transfer)[Number(params.index)]
-    if (part === undefined) {
-      await download.close()
-      throw new ApiError('not_found')
-    }
-    await send(reply, download, part)
+    const download = openDownload(
+      context,
+      caller,
+      params.id,
+      (transfer) => partsOf(transfer)[Number(params.index)],
+    )
+    await send(reply, await download)
   })
   stream(app, context, packages.file, async ({ caller, params, reply }) => {
-    const download = await openDownload(context, caller, params.id)
-    const { size, sha256 } = download.transfer
-    await send(reply, download, { offset: 0, size, sha256 })
+    const whole = ({ size, sha256 }: TransferRow) => ({ offset: 0, size, sha256 })
+    await send(reply, await openDownload(context, caller, params.id, whole))
   })
 }
 
@@ -47,11 +46,8 @@ const isExpected = (error: unknown): boolean =>
  * Sends the exact bytes with their length and hash. If sending fails, the connection is closed without ending
  * the response, so the client sees fewer bytes than Content-Length.
  */
-async function send(
-  reply: FastifyReply,
-  download: Download,
-  { sha256, ...range }: Range & { readonly sha256: string },
-): Promise<void> {
+async function send(reply: FastifyReply, download: Download): Promise<void> {
+  const { size, sha256 } = download.range
   reply.hijack()
   const response = reply.raw
   for (const [name, value] of Object.entries(reply.getHeaders())) {
@@ -59,13 +55,13 @@ async function send(
   }
   response.writeHead(200, {
     'content-type': 'application/octet-stream',
-    'content-length': range.size,
+    'content-length': size,
     'x-content-sha256': sha256,
   })
   // `close` follows every connection error and stops the sending.
   response.on('error', () => {})
   try {
-    await download.send(range, response)
+    await download.send(response)
     response.end()
   } catch (error) {
     if (!isExpected(error)) reply.log.error({ err: error }, 'failed to send a package')

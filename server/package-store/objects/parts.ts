@@ -1,0 +1,33 @@
+/** The record of the parts that an object store holds. */
+import type { Db } from '../../database/tables.ts'
+import type { Tx } from '../../database/tx.ts'
+import type { TransferRow } from '../../database/work-tables.ts'
+
+/** Returns the indices of the recorded parts, in order. */
+export async function listParts(db: Db, transferId: string): Promise<number[]> {
+  const rows = await db
+    .selectFrom('transfer_parts')
+    .select('part')
+    .where('transfer_id', '=', transferId)
+    .orderBy('part')
+    .execute()
+  return rows.map(({ part }) => part)
+}
+
+/** Returns the number of recorded parts, or undefined if the part is recorded already. */
+export async function recordPart(tx: Tx, transfer: TransferRow, part: number): Promise<number | undefined> {
+  const before = await listParts(tx.db, transfer.id)
+  if (before.includes(part)) return undefined
+  const row = { transfer_id: transfer.id, part, project_id: transfer.project_id }
+  await tx.db.insertInto('transfer_parts').values(row).execute()
+  return before.length + 1
+}
+
+/** Removes the record of parts whose objects are missing or damaged. */
+export async function forgetParts(tx: Tx, transfer: TransferRow, parts: readonly number[]): Promise<void> {
+  await tx.db
+    .deleteFrom('transfer_parts')
+    .where('transfer_id', '=', transfer.id)
+    .where('part', 'in', parts)
+    .execute()
+}

@@ -1,0 +1,152 @@
+/**
+ * Whether the object store can be used: tried once at the start, and asked again while nothing else shows that
+ * it answers.
+ *
+ * - An object under the prefix names the installation that uses it, because a second one would remove the
+ *   packages of the first.
+ * - A store that refuses ends the start. One that does not answer does not, because messages need no packages.
+ */
+import { createHash } from 'node:crypto'
+import { ConfigError } from '../../config-error.ts'
+import type { ObjectPlace } from '../../packages-place.ts'
+import type { ObjectClient } from './client.ts'
+import { StoreRefusal } from './failure.ts'
+
+/** Error: the object store of the settings cannot hold the packages of this installation. */
+export class PackagesUnusableError extends Error {
+  override readonly name = 'PackagesUnusableError'
+}
+
+export interface Watch {
+  /** Whether the store has answered within the last 30 seconds. */
+  answers(): boolean
+  /** Whether the store is known to belong to this installation. */
+  isOwn(): boolean
+  stop(): void
+}
+
+export interface WatchOptions {
+  readonly place: ObjectPlace
+  readonly client: ObjectClient
+  readonly serverId: string
+  readonly random: (bytes: number) => Buffer
+  readonly processMs: () => number
+  readonly onFailure: (error: unknown) => void
+}
+
+const everyMs = 10_000
+const answeredWithinMs = 30_000
+const probeMs = 10_000
+
+/** @throws PackagesUnusableError if the store refuses, or belongs to another installation */
+export async function watchStore(options: WatchOptions): Promise<Watch> {
+  const { processMs, onFailure } = options
+  let answeredAt: number | undefined
+  let isTried = false
+  let hasAsked = false
+  const ask = async () => {
+    const signal = AbortSignal.timeout(probeMs)
+    try {
+      if (isTried) await requireOwn(options, signal)
+      else await tryStore(options, signal)
+      isTried = true
+      answeredAt = processMs()
+    } catch (error) {
+      if (isRefused(error) && !hasAsked) throw error
+      onFailure(error)
+    } finally {
+      hasAsked = true
+    }
+  }
+  await ask()
+  const timer = setInterval(() => void ask().catch(() => {}), everyMs)
+  timer.unref()
+  return {
+    answers: () => answeredAt !== undefined && processMs() - answeredAt < answeredWithinMs,
+    isOwn: () => isTried,
+    stop: () => clearInterval(timer),
+  }
+}
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof PackagesUnusableError || error instanceof ConfigError
+
+type Probe = Pick<WatchOptions, 'place' | 'client' | 'serverId' | 'random'>
+
+/** Writes, reads, lists and deletes an object. @throws PackagesUnusableError; errors of the connection */
+async function tryStore(probe: Probe, signal: AbortSignal): Promise<void> {
+  const { place, client, random } = probe
+  const key = `${place.prefix}probe-${random(8).toString('hex')}`
+  const body = Buffer.from(`${key}\n`)
+  await step(place, 'write', () => putSmall(client, key, body, signal))
+  await requireOwn(probe, signal)
+  const found = await step(place, 'read', () => text(client, key, signal))
+  if (found !== body.toString()) throw unusable(place, 'it returned other bytes than were written')
+  await step(place, 'list', async () => void (await client.list(key).next()))
+  await step(place, 'delete', () => client.remove(key))
+}
+
+/** Key of the object that names the installation. */
+const ownerKey = ({ prefix }: ObjectPlace): string => `${prefix}agent-bridge`
+
+/**
+ * Returns the id of the installation that uses the prefix. @throws PackagesUnusableError; errors of the
+ * connection
+ */
+export const ownerOf = (
+  { place, client }: Pick<WatchOptions, 'place' | 'client'>,
+  signal: AbortSignal,
+): Promise<string | undefined> => step(place, 'read', () => text(client, ownerKey(place), signal))
+
+/** Requires that no other installation uses the prefix. The first one writes its id there. */
+async function requireOwn(probe: Probe, signal: AbortSignal): Promise<void> {
+  const { place, client, serverId } = probe
+  const owner = await ownerOf(probe, signal)
+  if (owner === undefined)
+    return step(place, 'write', () => putSmall(client, ownerKey(place), Buffer.from(serverId), signal))
+  if (owner !== serverId)
+    throw unusable(place, `it holds the packages of another installation (${owner.slice(0, 36)})`)
+}
+
+const putSmall = (client: ObjectClient, key: string, body: Buffer, signal: AbortSignal): Promise<void> =>
+  client.put(key, { body, size: body.length, sha256: sha256(body), signal })
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Returns the text of a small object, or undefined if there is none. */
+async function text(client: ObjectClient, key: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const chunks: Buffer[] = []
+    for await (const chunk of await client.get(key, signal)) chunks.push(chunk)
+    return Buffer.concat(chunks).toString()
+  } catch (error) {
+    if (error instanceof StoreRefusal && error.code === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+async function step<T>(place: ObjectPlace, verb: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof StoreRefusal && error.isFinal)
+      throw unusable(place, `the node cannot ${verb} there: ${reasonOf(error)}`, error)
+    throw error
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  NoSuchBucket: 'the bucket does not exist',
+  InvalidAccessKeyId: 'the store does not know the access key',
+  SignatureDoesNotMatch: 'the secret of the access key is wrong',
+  AccessDenied: 'the access key does not permit it',
+  PermanentRedirect: 'the bucket is in another region',
+  AuthorizationHeaderMalformed: 'the bucket is in another region',
+  RequestTimeTooSkewed: "this machine's clock is wrong",
+}
+
+const reasonOf = ({ code, message }: StoreRefusal): string =>
+  code in reasons ? `${reasons[code]} (${message})` : message
+
+const unusable = ({ name }: ObjectPlace, why: string, cause?: unknown): PackagesUnusableError =>
+  new PackagesUnusableError(`packages: ${name} cannot be used: ${why}`, { cause })

@@ -1,0 +1,260 @@
+/**
+ * Faults of an object store: each has one effect, no part is committed that differs, the upload resumes, and
+ * the quota is exact. Contract §9 "Package store".
+ */
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import type { TestAgent } from '../../support/agent.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import {
+  act,
+  finalize,
+  look,
+  offer,
+  offerBody,
+  putOther,
+  putPart,
+  told,
+  upload,
+} from '../../support/files.ts'
+import type { Reply } from '../../support/http.ts'
+import { type ObjectStore, startObjectStore, testKeys } from '../../support/object-store.ts'
+import { tamper } from '../../support/tamper.ts'
+import { soon } from '../../support/waits.ts'
+
+const partSize = 300_000
+const bytes = randomBytes(2 * partSize)
+const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
+const settings = { packages_bytes: String(bytes.length), sender_packages_bytes: String(bytes.length) }
+const pace = { progressBytes: 64 * 1024, progressMs: 300 }
+
+let store: ObjectStore
+let bridge: TestBridge
+let ada: TestAgent
+let ben: TestAgent
+beforeAll(async () => {
+  store = await startObjectStore()
+  bridge = await startBridge({
+    settings: { ...settings, ...store.settings() },
+    environment: testKeys,
+    packagePace: pace,
+  })
+  ada = bridge.ada
+  ben = bridge.ben
+})
+afterAll(async () => {
+  await bridge.close()
+  await store.close()
+})
+
+const open: Transfer[] = []
+afterEach(async () => {
+  store.faults = {}
+  for (const { id } of open.splice(0)) {
+    await act(ada, id, 'cancel')
+    expect((await look(ada, id)).package?.removed_at).toEqual(expect.any(String))
+    expect(keysOf(id)).toEqual([])
+  }
+})
+
+async function offered(): Promise<Transfer> {
+  const transfer = await offer({ from: ada, to: ben, bytes, partSize })
+  open.push(transfer)
+  return transfer
+}
+
+async function accepted(): Promise<Transfer> {
+  const transfer = await offered()
+  await upload(ada, transfer, bytes)
+  await act(ben, transfer.id, 'accept')
+  return transfer
+}
+
+const keysOf = (id: string) => [...store.objects.keys()].filter((key) => key.includes(id))
+const download = (id: string, what = 'file') =>
+  ben.call({ target: `/api/v1/transfers/${id}/package/${what}` })
+const stored = async (id: string) => (await look(ada, id)).package?.stored_parts
+
+async function audited(id: string, kind: string): Promise<number> {
+  const { audit } = await bridge.owner.ok<{ audit: { kind: string }[] }>({
+    target: `/api/admin/projects/${bridge.project.id}/audit?subject_id=${id}&limit=100`,
+  })
+  return audit.filter((record) => record.kind === kind).length
+}
+
+/** The refusal that every fault of the store becomes. */
+function expectTold(reply: Reply, words: string, retryAfter = '5'): void {
+  expect([...told(reply), reply.headers['retry-after']]).toEqual([503, 'unavailable', retryAfter])
+  expect(reply.text).toContain(words)
+}
+
+describe('a part', () => {
+  const faults: [string, ObjectStore['faults'], string, string?][] = [
+    ['that is stored and answered with 500', { afterPut: () => failed }, 'answered 500 InternalError'],
+    ['whose answer is lost', { afterPut: () => 'lost' }, 'does not answer'],
+    ['whose connection is cut', { cutAfter: (_, count) => count > 100_000 }, 'does not answer'],
+    ['that is refused as too much', { before: () => ({ status: 503, code: 'SlowDown' }) }, '503 SlowDown'],
+    ['that is denied', { before: () => ({ status: 403, code: 'AccessDenied' }) }, '403 AccessDenied', '60'],
+    ['that stalls', { before: () => new Promise(() => {}) }, 'slower than 64 KiB in ten seconds'],
+  ]
+  test.each(faults)(
+    '%s is told in words, is not counted, and resumes',
+    async (_, fault, words, retryAfter) => {
+      const { id } = await offered()
+      const isPut = ({ verb }: { verb: string }) => verb === 'PUT'
+      store.faults = {
+        ...fault,
+        ...(fault.before && { before: (call) => (isPut(call) ? fault.before?.(call) : undefined) }),
+      }
+      for (let times = 0; times < 2; times += 1)
+        expectTold(await putPart(ada, id, 0, part(0)), words, retryAfter)
+      expect([await stored(id), await audited(id, 'transfer.part_stored')]).toEqual([0, 0])
+      store.faults = {}
+      expect((await putPart(ada, id, 0, part(0))).json).toMatchObject({ duplicate: false })
+      expect([await stored(id), await audited(id, 'transfer.part_stored')]).toEqual([1, 1])
+      expect(keysOf(id)).toHaveLength(1)
+    },
+  )
+
+  test('with other bytes never reaches a store as a whole, even if the store verifies nothing', async () => {
+    const { id } = await offered()
+    let came = 0
+    store.faults = {
+      cutAfter: (_, count) => {
+        came = count
+        return false
+      },
+    }
+    const other = Buffer.from(part(0)).fill(7, partSize - 1)
+    expect(told(await putOther(ada, id, 0, part(0), other))).toEqual([422, 'part_mismatch'])
+    expect(came).toBeGreaterThan(0)
+    expect(came).toBeLessThanOrEqual(partSize - 64 * 1024)
+    expect(keysOf(id)).toEqual([])
+  })
+})
+
+describe('finalize', () => {
+  test.each<[string, (key: string) => void]>([
+    ['a lost object', (key) => store.objects.delete(key)],
+    ['other bytes', (key) => Object.assign(store.objects.get(key) ?? {}, { bytes: part(0) })],
+    [
+      'a shorter object',
+      (key) => Object.assign(store.objects.get(key) ?? {}, { bytes: part(1).subarray(1) }),
+    ],
+  ])('finds %s, and only that part is sent again', async (_, damage) => {
+    const transfer = await offered()
+    const { id } = transfer
+    for (const index of [0, 1]) await putPart(ada, id, index, part(index))
+    const key = keysOf(id).find((each) => each.includes('/1-')) ?? ''
+    damage(key)
+    const reply = await finalize(ada, id)
+    expect(told(reply)).toEqual([409, 'state_conflict'])
+    expect(reply.json).toMatchObject({ details: { missing: 'parts' } })
+    const status = await ada.ok<{ committed_parts: number[] }>({
+      target: `/api/v1/transfers/${id}/package/status`,
+    })
+    expect(status.committed_parts).toEqual([0])
+    await upload(ada, transfer, bytes)
+    expect((await look(ada, id)).package).toMatchObject({ stored_parts: 2, stored_at: expect.any(String) })
+  })
+
+  test('of a store that fails is told in words, and is repeated', async () => {
+    const transfer = await offered()
+    const { id } = transfer
+    for (const index of [0, 1]) await putPart(ada, id, index, part(index))
+    store.faults = { before: ({ verb, key }) => (verb === 'GET' && key !== '' ? failed : undefined) }
+    expectTold(await finalize(ada, id), 'answered 500 InternalError')
+    store.faults = { beforeChunk: () => new Promise(() => {}) }
+    expectTold(await finalize(ada, id), 'slower than 64 KiB in ten seconds')
+    store.faults = {}
+    expect((await finalize(ada, id)).status).toBe(200)
+    expect(await audited(id, 'transfer.uploaded')).toBe(1)
+  })
+})
+
+describe('a download', () => {
+  test('of a store that refuses is told in words before the first byte', async () => {
+    const { id } = await accepted()
+    store.faults = { before: () => failed }
+    expectTold(await download(id), 'answered 500 InternalError')
+    store.faults = { before: () => new Promise(() => {}) }
+    expectTold(await download(id, 'parts/0'), 'slower than 64 KiB in ten seconds')
+    store.faults = {}
+    expect((await download(id)).bytes.equals(bytes)).toBe(true)
+  })
+
+  test.each<[string, ObjectStore['faults']]>([
+    ['returns other bytes', { served: (_, all) => Buffer.from(all).fill(7, all.length - 1) }],
+    ['returns fewer bytes', { served: (_, all) => all.subarray(0, -1) }],
+    ['returns more bytes', { served: (_, all) => Buffer.concat([all, Buffer.from('x')]) }],
+    ['stalls', { beforeChunk: () => new Promise(() => {}) }],
+  ])('of a store that %s is cut before its end', async (_, faults) => {
+    const { id } = await accepted()
+    store.faults = faults
+    await expect(download(id)).rejects.toThrow()
+    store.faults = {}
+    expect((await download(id, 'parts/1')).bytes.equals(part(1))).toBe(true)
+  })
+
+  test('of a lost object is refused as not found', async () => {
+    const { id } = await accepted()
+    for (const key of keysOf(id)) store.objects.delete(key)
+    expect(told(await download(id))).toEqual([404, 'not_found'])
+  })
+
+  test('stops within 2.5 seconds after another node ended the transfer', async () => {
+    const { id } = await accepted()
+    let chunks = 0
+    store.faults = {
+      beforeChunk: async () => {
+        chunks += 1
+        await new Promise((resolve) => setTimeout(resolve, 200))
+      },
+    }
+    const cut = expect(download(id)).rejects.toThrow()
+    await vi.waitFor(() => expect(chunks).toBeGreaterThan(2), soon)
+    tamper(bridge.data, (database) =>
+      database.prepare("UPDATE transfers SET state = 'cancelled', ends_at = NULL WHERE id = ?").run(id),
+    )
+    const since = performance.now()
+    await cut
+    expect(performance.now() - since).toBeLessThan(2500)
+  })
+})
+
+describe('the removal', () => {
+  test('of a store that fails is not recorded, keeps the quota reserved, and is repeated', async () => {
+    const { id } = await accepted()
+    store.faults = { before: ({ verb }) => (verb === 'DELETE' ? failed : undefined) }
+    const ended = await act(ada, id, 'cancel')
+    expect(ended.json).toMatchObject({ state: 'cancelled', package: { removed_at: null } })
+    const body = await offerBody({ from: ada, to: ben, bytes: Buffer.from('x') })
+    expect(told(await ada.call({ target: '/api/v1/transfers', body }))).toEqual([503, 'capacity_reached'])
+    expect(told(await download(id))).toEqual([409, 'state_conflict'])
+    store.faults = {}
+    expect((await act(ada, id, 'cancel')).json).toMatchObject({ package: { removed_at: expect.any(String) } })
+    const next = await ada.ok<Transfer>({ target: '/api/v1/transfers', body })
+    await act(ada, next.id, 'cancel')
+  })
+
+  test('of a store that does not answer lets the answer wait for two seconds only', async () => {
+    const { id } = await accepted()
+    store.faults = { before: () => new Promise(() => {}) }
+    const since = performance.now()
+    const ended = await act(ada, id, 'cancel')
+    expect(ended.json).toMatchObject({ state: 'cancelled', package: { removed_at: null } })
+    expect(performance.now() - since).toBeLessThan(10_000)
+    store.faults = {}
+    await bridge.restart().then((restarted) => Object.assign(bridge, restarted))
+  })
+
+  test('finds recorded objects that a listing does not show', async () => {
+    const { id } = await accepted()
+    store.faults = { listed: (key) => !key.includes(id) }
+    expect((await act(ada, id, 'cancel')).json).toMatchObject({ package: { removed_at: expect.any(String) } })
+    expect(keysOf(id)).toEqual([])
+  })
+})
+
+const failed = { status: 500, code: 'InternalError' }

@@ -1,0 +1,94 @@
+/**
+ * A node for each store of packages: the data folder, our strict object store, and the real object store that
+ * the environment names.
+ */
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SettingName } from '../../../server/config.ts'
+import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { startObjectStore, testKeys } from '../../support/object-store.ts'
+
+export interface PackageWorld {
+  readonly bridge: TestBridge
+  restart(): Promise<void>
+  /** Whether any stored bytes of the package contain these. Undefined if the store cannot be looked into. */
+  contains(id: string, some: Buffer): Promise<boolean | undefined>
+  /** Number of files or objects of the package. Undefined if the store cannot be looked into. */
+  count(id: string): Promise<number | undefined>
+  close(): Promise<void>
+}
+
+/** A bridge that keeps its place when it is restarted. */
+function standing(bridge: TestBridge) {
+  let current = bridge
+  return {
+    get bridge() {
+      return current
+    },
+    async restart() {
+      current = await current.restart()
+    },
+    close: () => current.close(),
+  }
+}
+
+export type Settings = Partial<Record<SettingName, string>>
+
+async function folderWorld(settings: Settings): Promise<PackageWorld> {
+  const bridge = await startBridge({ settings })
+  const folder = (id: string) => join(bridge.data, 'packages', id)
+  const names = (id: string) => readdir(folder(id)).catch(() => [])
+  const node = standing(bridge)
+  return Object.assign(node, {
+    async contains(id: string, some: Buffer) {
+      const files = await Promise.all((await names(id)).map((name) => readFile(join(folder(id), name))))
+      return files.some((file) => file.includes(some))
+    },
+    count: async (id: string) => (await names(id)).length,
+  })
+}
+
+async function objectWorld(settings: Settings): Promise<PackageWorld> {
+  const store = await startObjectStore()
+  const bridge = await startBridge({ settings: { ...settings, ...store.settings() }, environment: testKeys })
+  const of = (id: string) => [...store.objects].filter(([key]) => key.includes(id))
+  const node = standing(bridge)
+  const { close } = node
+  return Object.assign(node, {
+    contains: async (id: string, some: Buffer) => of(id).some(([, { bytes }]) => bytes.includes(some)),
+    count: async (id: string) => of(id).length,
+    async close() {
+      await close()
+      await store.close()
+    },
+  })
+}
+
+const { env } = process
+
+async function realWorld(settings: Settings): Promise<PackageWorld> {
+  const packages = `${env.BRIDGE_TEST_PACKAGES}/test-${randomBytes(6).toString('hex')}`
+  const given = {
+    packages,
+    packages_endpoint: env.BRIDGE_TEST_PACKAGES_ENDPOINT ?? '',
+    packages_region: env.BRIDGE_TEST_PACKAGES_REGION ?? '',
+  }
+  const environment = {
+    AWS_ACCESS_KEY_ID: env.AWS_ACCESS_KEY_ID ?? '',
+    AWS_SECRET_ACCESS_KEY: env.AWS_SECRET_ACCESS_KEY ?? '',
+    AWS_SESSION_TOKEN: env.AWS_SESSION_TOKEN ?? '',
+  }
+  const bridge = await startBridge({ settings: { ...settings, ...given }, environment })
+  const unknown = async () => undefined
+  return Object.assign(standing(bridge), { contains: unknown, count: unknown })
+}
+
+/** The stores over which the suite of packages runs. */
+export const packageWorlds: [string, (settings: Settings) => Promise<PackageWorld>][] = [
+  ['the data folder', folderWorld],
+  ['our object store', objectWorld],
+  ...(env.BRIDGE_TEST_PACKAGES === undefined
+    ? []
+    : ([[env.BRIDGE_TEST_PACKAGES, realWorld]] as [string, typeof realWorld][])),
+]
