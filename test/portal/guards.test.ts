@@ -10,6 +10,7 @@ import { codeOf, ownerName, ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
+import { memory, traces } from './traces.ts'
 
 inChromium('the page', () => {
   let bridge: TestBridge
@@ -217,21 +218,3 @@ inChromium('the page', () => {
     await close()
   })
 })
-
-/** Texts of the document, then those of each place that outlives it. */
-const traces = ({ page }: Visitor): Promise<string[]> =>
-  page.evaluate<string[]>(`[
-    document.documentElement.outerHTML + [...document.querySelectorAll('input, textarea')].map((each) => each.value),
-    location.href + document.title + JSON.stringify(history.state),
-    JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie,
-  ]`)
-
-/** All strings in the memory of the page's scripts. */
-async function memory({ page }: Visitor): Promise<string> {
-  const session = await page.context().newCDPSession(page)
-  const chunks: string[] = []
-  session.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk))
-  await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false })
-  await session.detach()
-  return chunks.join('')
-}

@@ -1,4 +1,6 @@
 /** Chooses between the states of the page: starting, wrong address, signed out, signed in. */
+import { signal } from '@preact/signals'
+import { useLayoutEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router'
 import { booted } from './boot.ts'
 import { lazily } from './lazily.tsx'
@@ -34,6 +36,16 @@ const OneTransfer = lazily(() => import('./screens/transfer.tsx').then((all) => 
 const Pairs = lazily(() => import('./screens/pairs.tsx').then((all) => all.Pairs))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
 
+/**
+ * Number of changes of the screen. Preact keeps the first drawing of children that stay the same, with all that it
+ * holds, so the page draws its root again after each change. The screen that was left is then free.
+ */
+const changes = signal(0)
+
+const changed = () => {
+  changes.value += 1
+}
+
 export function App() {
   const boot = booted.value
   if (boot.state === 'loading') return <p class="starting">Starting…</p>
@@ -50,21 +62,24 @@ export function App() {
     )
   return (
     <LocationProvider>
-      <Screens />
+      <Screens drawing={changes.value} />
       {asking.value && <Confirm asking={asking.value} />}
       <Toasts />
     </LocationProvider>
   )
 }
 
-function Screens() {
+/** A component without a changed property is not drawn again. */
+function Screens(_changes: { readonly drawing: number }) {
   const { path } = useLocation()
+  const isSignedIn = session.value !== undefined
+  useLayoutEffect(changed, [path, isSignedIn])
   if (path === '/setup') return <SetUp />
-  if (path === '/sign-in' || session.value === undefined) return <SignIn />
+  if (path === '/sign-in' || !isSignedIn) return <SignIn />
   return (
     <Shell>
       <Bands />
-      <Router>
+      <Router onLoadEnd={changed}>
         <Route path="/" component={Projects} />
         <Route path="/projects/:id" component={Overview} />
         <Route path="/projects/:id/agents" component={Agents} />

@@ -3,10 +3,24 @@ import type { EnrollmentIssued } from '../../../../sdk/browser.ts'
 import { Visible } from '../text/visible.tsx'
 import { timeOfDay } from '../words/time.ts'
 import { OnceOnly } from './once-only.tsx'
+import { type Secret, secretOf } from './secret.ts'
+
+/** A new enrolment. It has no prompt once the code is used. */
+export interface Issued extends Omit<EnrollmentIssued, 'prompt'> {
+  readonly prompt?: Secret
+}
+
+export const issuedOf = ({ prompt, ...facts }: EnrollmentIssued): Issued => ({
+  ...facts,
+  prompt: secretOf(prompt),
+})
+
+export const withoutPrompt = ({ prompt: _prompt, ...facts }: Issued): Issued => facts
 
 interface Props {
   readonly name: string
-  readonly issued: Pick<EnrollmentIssued, 'prompt' | 'expires_at'>
+  readonly prompt: Secret
+  readonly expiresAt: string
   /** True once the agent has used the code. */
   readonly isUsed: boolean
   readonly hasClose?: boolean
@@ -14,7 +28,7 @@ interface Props {
   readonly drop: () => void
 }
 
-export function AgentPrompt({ name, issued: { prompt, expires_at }, ...more }: Props) {
+export function AgentPrompt({ name, prompt, expiresAt, ...more }: Props) {
   return (
     <OnceOnly
       label={
@@ -29,7 +43,7 @@ export function AgentPrompt({ name, issued: { prompt, expires_at }, ...more }: P
         </>
       }
       secret={prompt}
-      note={`It works once and is shown once, until ${timeOfDay(Date.parse(expires_at))}.`}
+      note={`It works once and is shown once, until ${timeOfDay(Date.parse(expiresAt))}.`}
       {...more}
     />
   )

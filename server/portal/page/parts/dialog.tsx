@@ -15,6 +15,7 @@ import { isAtFields } from '../words/refusals.ts'
 import { Field } from './field.tsx'
 import { Password } from './password.tsx'
 import { Refusal } from './refusal.tsx'
+import { useSecret } from './secret.ts'
 import { useSubmitting } from './submitting.ts'
 
 interface DialogProps {
@@ -74,6 +75,8 @@ interface ActProps {
   readonly fields?: readonly string[]
   /** One sentence of consequence, and the fields of the act. A function gets the refusal of the last try. */
   readonly children?: ComponentChildren | ((error: unknown) => ComponentChildren)
+  /** Runs when the dialog is gone, however it ended. A field for a secret is emptied there. */
+  readonly closed?: () => void
   /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
   readonly act: (key: string) => Promise<unknown>
 }
@@ -93,11 +96,11 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
     close,
   } = props
   const [isAsked, ask] = useState(isFresh && isConfirmationOld())
-  const [password, setPassword] = useState('')
+  const password = useSecret()
   const [typed, setTyped] = useState('')
   const [key] = useState(freshKey)
   const { isBusy, error, submit } = useSubmitting(async () => {
-    if (isAsked) session.value = await owner.signIn.confirm(password)
+    if (isAsked) session.value = await owner.signIn.confirm(password.current)
     try {
       await (isFresh ? withoutAsking(() => act(key)) : act(key))
     } catch (failure) {
@@ -120,12 +123,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
         {isAsked && (
           <>
             <p>This needs your password again.</p>
-            <Password
-              hasFocus
-              value={password}
-              change={setPassword}
-              fault={isWrong ? 'The password is wrong.' : undefined}
-            />
+            <Password hasFocus secret={password} fault={isWrong ? 'The password is wrong.' : undefined} />
           </>
         )}
         {!isWrong && !isAtFields(error, fields) && <Refusal error={error} />}
@@ -151,14 +149,18 @@ interface ActButtonProps extends ActProps {
 }
 
 /** A button that opens the dialog of its act. */
-export function ActButton({ label, about, disabled = false, ...act }: ActButtonProps) {
+export function ActButton({ label, about, disabled = false, closed, ...act }: ActButtonProps) {
   const [isOpen, open] = useState(false)
+  const close = () => {
+    open(false)
+    closed?.()
+  }
   return (
     <>
       <button type="button" class="quiet" aria-label={about} disabled={disabled} onClick={() => open(true)}>
         {label}
       </button>
-      {isOpen && <ActDialog {...act} close={() => open(false)} />}
+      {isOpen && <ActDialog {...act} close={close} />}
     </>
   )
 }

@@ -12,7 +12,8 @@ interface Props {
   readonly maxLength?: number
   /** True if it takes digits only. The browser refuses to send others. */
   readonly isNumber?: boolean
-  readonly value: string
+  /** Without it the browser alone keeps what is typed. */
+  readonly value?: string
   readonly hint?: string | undefined
   readonly fault?: string | undefined
   readonly change: (value: string) => void

@@ -1,18 +1,19 @@
 /**
  * A secret that is shown once, with a button that copies it.
  *
- * The secret lives in the state of the component that received it. `drop` removes it from there: when this part
- * is closed, when the secret is used, and when the page goes away.
+ * `drop` ends this part: when it is closed, when the secret is used, and when the page goes away. The secret is
+ * forgotten then, and also when its screen is left.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Copy } from './copy.tsx'
+import type { Secret } from './secret.ts'
 
 interface Props {
   /** Name of the secret, such as "Prompt of ada". */
   readonly label: ComponentChildren
   readonly copyLabel: ComponentChildren
-  readonly secret: string
+  readonly secret: Secret
   /** How long it works, such as "It works once and is shown once, until 02:10.". */
   readonly note: string
   readonly isUsed?: boolean
@@ -36,6 +37,13 @@ export function OnceOnly({ label, copyLabel, secret, note, isUsed = false, hasCl
     addEventListener('pagehide', drop)
     return () => removeEventListener('pagehide', drop)
   }, [drop])
+  // The browser alone holds the text of the field.
+  useLayoutEffect(() => {
+    if (text.current !== null) text.current.value = secret.current
+    return () => {
+      secret.current = ''
+    }
+  }, [secret])
   const [allRows, setAllRows] = useState(shortRows)
   // The browser wraps long lines, so the text has more rows than lines.
   useLayoutEffect(() => {
@@ -44,7 +52,7 @@ export function OnceOnly({ label, copyLabel, secret, note, isUsed = false, hasCl
     const padding = paddingBlock.split(' ').reduce((sum, each) => sum + Number.parseFloat(each), 0)
     setAllRows(Math.ceil((text.current.scrollHeight - padding) / Number.parseFloat(lineHeight)))
   }, [isLong])
-  const lines = secret.split('\n').length
+  const lines = useMemo(() => secret.current.split('\n').length, [secret])
   return (
     <div class="once">
       <label class="label" for={id}>
@@ -57,7 +65,6 @@ export function OnceOnly({ label, copyLabel, secret, note, isUsed = false, hasCl
         readOnly
         autocomplete="off"
         rows={isLong ? allRows : Math.min(lines, shortRows)}
-        value={secret}
         onCopy={() => setCopied(true)}
       />
       <p class="meta">{note}</p>

@@ -1,15 +1,16 @@
 /** Dialog over any screen: signs in again, or confirms the password. The refused request then goes by itself. */
-import { useState } from 'preact/hooks'
 import { type Asking, owner, session } from '../owner.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useSecret } from '../parts/secret.ts'
 import { useSubmitting } from '../parts/submitting.ts'
 
 export function Confirm({ asking: { isExpired, answer } }: { readonly asking: Asking }) {
-  const [password, setPassword] = useState('')
+  const secret = useSecret()
   const name = session.value?.user.name ?? ''
   const { isBusy, error, submit } = useSubmitting(async () => {
+    const password = secret.current
     session.value = await (isExpired ? owner.start({ name, password }) : owner.signIn.confirm(password))
     answer(true)
   })
@@ -25,7 +26,7 @@ export function Confirm({ asking: { isExpired, answer } }: { readonly asking: As
           <span class="label">Name</span>
           <bdi>{name}</bdi>
         </p>
-        <Password value={password} change={setPassword} />
+        <Password secret={secret} />
         <Refusal error={error} />
         <p class="actions">
           <button type="button" class="quiet" onClick={() => answer(false)}>

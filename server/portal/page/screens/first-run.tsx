@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Agent, Project } from '../../../../sdk/browser.ts'
 import { owner } from '../owner.ts'
+import { issuedOf, withoutPrompt } from '../parts/agent-prompt.tsx'
 import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
@@ -24,7 +25,9 @@ export function FirstRun({ isFirst, into }: Props) {
   const [project, setProject] = useState(into)
   const [enrolled, setEnrolled] = useState<readonly Enrolled[]>()
   const drop = (agent: string) =>
-    setEnrolled((all) => all?.map((each) => (each.agent.id === agent ? withoutPrompt(each) : each)))
+    setEnrolled((all) =>
+      all?.map((each) => (each.agent.id === agent ? { ...each, issued: withoutPrompt(each.issued) } : each)),
+    )
   const [isTalking, setTalking] = useState(false)
   const at = project === undefined ? 1 : enrolled === undefined ? 2 : isTalking ? 4 : 3
   return (
@@ -47,11 +50,6 @@ export function FirstRun({ isFirst, into }: Props) {
     </div>
   )
 }
-
-const withoutPrompt = ({ agent, issued }: Enrolled): Enrolled => ({
-  agent,
-  issued: { ...issued, prompt: '' },
-})
 
 interface NewProjectProps {
   readonly isFirst: boolean
@@ -110,7 +108,7 @@ function NewAgents({ project, isMore, done }: NewAgentsProps) {
       setAt(index)
       const agent = made.get(name) ?? (await owner.agents.create(project.id, { name })).agent
       made.set(name, agent)
-      all.push({ agent, issued: await owner.enrollments.create(project.id, agent.id) })
+      all.push({ agent, issued: issuedOf(await owner.enrollments.create(project.id, agent.id)) })
     }
     done(all)
   })

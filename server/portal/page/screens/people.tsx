@@ -6,6 +6,7 @@ import { Heading } from '../parts/heading.tsx'
 import { OnceOnly } from '../parts/once-only.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { type Secret, secretOf } from '../parts/secret.ts'
 import { Visible } from '../text/visible.tsx'
 import { exact } from '../words/time.ts'
 import { Create } from './people/create.tsx'
@@ -24,10 +25,17 @@ interface Known {
   readonly projects: readonly Project[]
 }
 
+/** A link that signs an administrator in. */
+interface Issued {
+  readonly name: string
+  readonly expiresAt: string
+  readonly link: Secret
+}
+
 function Administrators() {
   const [known, setKnown] = useState<Known>()
   const [error, setError] = useState<unknown>(undefined)
-  const [issued, setIssued] = useState<AdministratorLink>()
+  const [issued, setIssued] = useState<Issued>()
   const read = useCallback(async () => {
     try {
       setKnown({
@@ -39,8 +47,8 @@ function Administrators() {
       setError(failure)
     }
   }, [])
-  const show = async (link: AdministratorLink) => {
-    setIssued(link)
+  const show = async ({ administrator, link, expires_at }: AdministratorLink) => {
+    setIssued({ name: administrator.name, expiresAt: expires_at, link: secretOf(link) })
     await read()
   }
   const drop = useCallback(() => setIssued(undefined), [])
@@ -55,15 +63,15 @@ function Administrators() {
       {issued !== undefined && (
         <section class="card once-link" aria-label="Sign-in link">
           <OnceOnly
-            key={issued.link}
+            key={issued.expiresAt}
             label={
               <>
-                Sign-in link of <Visible text={issued.administrator.name} />
+                Sign-in link of <Visible text={issued.name} />
               </>
             }
             copyLabel="Copy the link"
             secret={issued.link}
-            note={`It works once and is shown once, until ${exact(issued.expires_at)}. Whoever opens it chooses the password.`}
+            note={`It works once and is shown once, until ${exact(issued.expiresAt)}. Whoever opens it chooses the password.`}
             drop={drop}
           />
         </section>

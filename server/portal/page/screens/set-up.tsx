@@ -2,12 +2,13 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { BridgeError } from '../../../../sdk/browser.ts'
-import { hasToken, takeToken } from '../boot.ts'
+import { takeToken } from '../boot.ts'
 import { owner, session } from '../owner.ts'
 import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useSecret } from '../parts/secret.ts'
 import { useSubmitting } from '../parts/submitting.ts'
 import { faultsOf } from '../words/refusals.ts'
 
@@ -15,17 +16,22 @@ const command = 'agent-bridge server setup-link --data …'
 
 export function SetUp() {
   const { route } = useLocation()
-  const [token] = useState(() => (hasToken() ? takeToken() : undefined))
+  const token = useSecret()
+  const [hasLink] = useState(() => {
+    token.current = takeToken() ?? ''
+    return token.current !== ''
+  })
   const [isSetUp] = useState(session.peek() !== undefined)
   const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
+  const password = useSecret()
   const { isBusy, error, submit } = useSubmitting(async () => {
-    session.value = await owner.setUp({ token: token ?? '', name: name.trim(), password })
+    session.value = await owner.setUp({ token: token.current, name: name.trim(), password: password.current })
+    token.current = ''
     route('/', true)
   })
   // A person who is signed in shows that the node has its owner.
   if (isSetUp) return <Done way={['/', 'Open your projects']} />
-  if (token === undefined) return <NoLink />
+  if (!hasLink) return <NoLink />
   const faults = faultsOf(error)
   const code = error instanceof BridgeError ? error.code : undefined
   if (code === 'setup_done') return <Done way={['/sign-in', 'Sign in']} />
@@ -44,7 +50,7 @@ export function SetUp() {
           fault={faults.name}
           hasFocus
         />
-        <Password isNew value={password} change={setPassword} fault={faults.password} />
+        <Password isNew secret={password} fault={faults.password} />
         {code === 'sign_in_failed' ? (
           <div class="refusal" role="alert">
             <p>

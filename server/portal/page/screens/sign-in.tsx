@@ -8,12 +8,13 @@ import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useSecret } from '../parts/secret.ts'
 import { useSubmitting } from '../parts/submitting.ts'
 
 export function SignIn() {
   const { path, route } = useLocation()
   const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
+  const password = useSecret()
   const [linkError, setLinkError] = useState<unknown>(undefined)
   const [isOpening, setOpening] = useState(hasToken)
   const enter = () => {
@@ -35,7 +36,7 @@ export function SignIn() {
   }, [])
   const { isBusy, error, submit } = useSubmitting(async () => {
     setLinkError(undefined)
-    session.value = await owner.start({ name: name.trim(), password })
+    session.value = await owner.start({ name: name.trim(), password: password.current })
     enter()
   })
   if (isOpening) return <p class="starting">Signing in…</p>
@@ -53,7 +54,7 @@ export function SignIn() {
       )}
       <form onSubmit={submit}>
         <Field label="Name" autocomplete="username" required value={name} change={setName} hasFocus />
-        <Password value={password} change={setPassword} />
+        <Password secret={password} />
         {failed ? (
           <p class="refusal" role="alert">
             Name or password is wrong.

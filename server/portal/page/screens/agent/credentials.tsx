@@ -6,6 +6,7 @@ import { owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { type Secret, secretOf } from '../../parts/secret.ts'
 import { Section } from '../../parts/section.tsx'
 import { When } from '../../parts/when.tsx'
 import { Visible } from '../../text/visible.tsx'
@@ -20,7 +21,7 @@ interface Props extends About {
 
 export function Credentials({ project, agent, live, credentials }: Props) {
   const nowMs = live.nodeNow.value
-  const [secret, setSecret] = useState<string>()
+  const [secret, setSecret] = useState<Secret>()
   const all = credentials.items.value
   const working = all?.filter((each) => isLive(each, nowMs)) ?? []
   const ended = all?.filter((each) => !isLive(each, nowMs)) ?? []
@@ -89,7 +90,7 @@ export function Credentials({ project, agent, live, credentials }: Props) {
             credentials={working}
             nowMs={nowMs}
             done={async (issued) => {
-              setSecret(issued)
+              setSecret(secretOf(issued))
               await credentials.refresh()
             }}
           />

@@ -1,9 +1,9 @@
 /** Enrolments of an agent: the prompt that makes it one, and how far the last prompt has come. */
 import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
-import type { AuditRecord, Enrollment, EnrollmentIssued, SnapshotAgent } from '../../../../../sdk/browser.ts'
+import type { AuditRecord, Enrollment, SnapshotAgent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
-import { AgentPrompt } from '../../parts/agent-prompt.tsx'
+import { AgentPrompt, type Issued, issuedOf, withoutPrompt } from '../../parts/agent-prompt.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { concerns, EnrolmentSteps, Reused } from '../../parts/enrolment-steps.tsx'
 import { Older, usePages } from '../../parts/page-of.tsx'
@@ -23,7 +23,7 @@ interface Props extends About {
 
 export function Enrolment({ project, agent, live, seen, hasCredential }: Props) {
   const { id } = agent
-  const [issued, setIssued] = useState<EnrollmentIssued>()
+  const [issued, setIssued] = useState<Issued>()
   const list = usePages(
     `enrolments ${id}`,
     async (after, signal) => {
@@ -37,7 +37,7 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
   const nowMs = live.nodeNow.value
   const { activity = [], attention = [] } = live.snapshot.value ?? {}
   const reused = attention.filter((each) => each.kind === 'enrollment_reused' && each.agent?.id === id)
-  const drop = () => setIssued((known) => known && { ...known, prompt: '' })
+  const drop = () => setIssued((known) => known && withoutPrompt(known))
   const latest = all?.find((each) => each.id === issued?.enrollment_id)
   return (
     <Section id="enrolment" title="Enrolment">
@@ -69,16 +69,17 @@ export function Enrolment({ project, agent, live, seen, hasCredential }: Props) 
             agent={agent}
             hasCredential={hasCredential}
             hasPending={all?.some((each) => isPending(each, nowMs)) ?? false}
-            done={setIssued}
+            done={(made) => setIssued(issuedOf(made))}
           />
         </p>
       )}
       {issued !== undefined && (
         <>
-          {issued.prompt !== '' && (
+          {issued.prompt !== undefined && (
             <AgentPrompt
               name={agent.name}
-              issued={issued}
+              prompt={issued.prompt}
+              expiresAt={issued.expires_at}
               isUsed={latest !== undefined && latest.state !== 'pending'}
               drop={drop}
             />

@@ -17,10 +17,17 @@ interface Props extends About {
 
 export function RecipientKey({ project, agent, refresh }: Props) {
   const [recipient, setRecipient] = useState('')
+  const [isPrivate, setPrivate] = useState(false)
   const { recipient_key: key } = agent
+  const change = (typed: string) => {
+    // A private key that was pasted by mistake stays neither in the field nor in memory.
+    // The browser keeps the last text that an expression was tried on, so none is tried on this one.
+    const isSecret = typed.trimStart().slice(0, 15).toLowerCase() === 'age-secret-key-'
+    setPrivate(isSecret)
+    setRecipient(isSecret ? '' : typed)
+  }
   const act = async () => {
     await owner.recipientKeys.set(project, agent.id, recipient.trim())
-    setRecipient('')
     note('The recipient key is set.')
     await refresh()
   }
@@ -53,6 +60,7 @@ export function RecipientKey({ project, agent, refresh }: Props) {
           isFresh
           fields={['recipient']}
           act={act}
+          closed={() => change('')}
         >
           {(error) => (
             <>
@@ -64,9 +72,9 @@ export function RecipientKey({ project, agent, refresh }: Props) {
                 required
                 maxLength={62}
                 value={recipient}
-                change={setRecipient}
+                change={change}
                 hint="Begins with age1. The private key stays on the machine of the agent."
-                fault={faultsOf(error).recipient}
+                fault={isPrivate ? 'This is a private key. It was not sent.' : faultsOf(error).recipient}
               />
               <dl class="facts">
                 {key !== null && (

@@ -5,6 +5,7 @@ import { owner } from '../../owner.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { ActButton } from '../../parts/dialog.tsx'
 import { OnceOnly } from '../../parts/once-only.tsx'
+import { type Secret, secretOf } from '../../parts/secret.ts'
 import { Section } from '../../parts/section.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { Visible } from '../../text/visible.tsx'
@@ -16,7 +17,7 @@ import type { SessionFacts } from './session.ts'
 const command = 'agent-bridge session start --takeover-grant-stdin'
 
 interface Issued {
-  readonly grant: string
+  readonly grant: Secret
   readonly expiresAt: string
   readonly generation: number
 }
@@ -34,7 +35,7 @@ export function Takeover({ project, agent, session }: Props) {
       agent.id,
       reason === '' ? {} : { reason },
     )
-    setIssued({ grant, expiresAt: expires_at, generation })
+    setIssued({ grant: secretOf(grant), expiresAt: expires_at, generation })
     setReason('')
   }
   return (

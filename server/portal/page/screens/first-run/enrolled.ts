@@ -1,7 +1,8 @@
 /** A new agent with its prompt, which holds a code that works once. */
-import type { Agent, EnrollmentIssued } from '../../../../../sdk/browser.ts'
+import type { Agent } from '../../../../../sdk/browser.ts'
+import type { Issued } from '../../parts/agent-prompt.tsx'
 
 export interface Enrolled {
   readonly agent: Agent
-  readonly issued: EnrollmentIssued
+  readonly issued: Issued
 }

@@ -22,10 +22,17 @@ export function Prompt({ enrolled: { agent, issued }, seen, records, nowMs, isSt
       <h2 id={`prompt-${agent.id}`}>
         <Visible text={agent.name} />
       </h2>
-      {issued.prompt === '' ? (
+      {issued.prompt === undefined ? (
         <p class="meta">The code is used.</p>
       ) : (
-        <AgentPrompt name={agent.name} issued={issued} isUsed={isUsed} hasClose={false} drop={drop} />
+        <AgentPrompt
+          name={agent.name}
+          prompt={issued.prompt}
+          expiresAt={issued.expires_at}
+          isUsed={isUsed}
+          hasClose={false}
+          drop={drop}
+        />
       )}
       <EnrolmentSteps
         name={agent.name}

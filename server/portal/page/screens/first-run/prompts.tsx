@@ -43,8 +43,7 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
   const [Hello, setHello] = useState<ComponentType<HelloProps>>()
   // A prompt is gone once its code is used.
   const profiles = useMemo(
-    () =>
-      new Map(enrolled.map(({ agent, issued }) => [agent.id, /--profile (\S+)/.exec(issued.prompt)?.[1]])),
+    () => new Map(enrolled.map(({ agent, issued }) => [agent.id, profileOf(issued.prompt?.current)])),
     [],
   )
   const begun = useRef<number | undefined>(undefined)
@@ -124,6 +123,12 @@ export function Prompts({ project, enrolled, drop, reached }: Props) {
       </p>
     </>
   )
+}
+
+/** Returns the profile that a prompt names, as a text of its own: a piece would keep the whole prompt in memory. */
+function profileOf(prompt = ''): string | undefined {
+  const [, name] = /--profile (\S+)/.exec(prompt) ?? []
+  return name && Array.from(name).join('')
 }
 
 interface HereProps {

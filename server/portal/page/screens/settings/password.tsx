@@ -1,11 +1,11 @@
 /** Changes the password of the person who is signed in, which ends every sign-in. */
-import { useState } from 'preact/hooks'
 import { leave, owner } from '../../owner.ts'
 import { ActButton } from '../../parts/dialog.tsx'
 import { Password } from '../../parts/password.tsx'
+import { useSecret } from '../../parts/secret.ts'
 
 export function ChangePassword() {
-  const [password, setPassword] = useState('')
+  const password = useSecret()
   return (
     <ActButton
       label="Change password…"
@@ -14,12 +14,12 @@ export function ChangePassword() {
       busy="Changing…"
       isFresh
       act={async () => {
-        await owner.signIn.changePassword(password)
+        await owner.signIn.changePassword(password.current)
         leave()
       }}
     >
       <p>Every sign-in of yours ends, this one too. You then sign in with the new password.</p>
-      <Password label="New password" isNew value={password} change={setPassword} />
+      <Password label="New password" isNew secret={password} />
     </ActButton>
   )
 }
