@@ -1,6 +1,6 @@
 /**
- * Parts of a request that the first use of an idempotency key made and a second use would make differently: the time
- * from which a duration counts, a sealed text, a claim that has ended since.
+ * Parts of a request that a second use of its idempotency key would make differently. They are the time from which a
+ * duration counts, a sealed text, and a claim that has ended since.
  *
  * The node answers a repeated request only if its bytes are the same. So each part is stored before the request is
  * sent, as one file in the folder `first-uses` of the profile, for the 7 days for which the node keeps a key. After a

@@ -17,9 +17,9 @@
  * It reads the password from standard input and prints one line for each change.
  *
  * Exit codes:
- * - 0: everything is as in the file
- * - 1: the node refused a request or could not be reached
- * - 2: the arguments or the file are wrong, and nothing was changed
+ * - `0`: everything is as in the file.
+ * - `1`: the node refused a request or could not be reached.
+ * - `2`: the arguments or the file are wrong, and nothing was changed.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,10 +9,10 @@
  * time is given.
  *
  * Exit codes:
- * - 0: the peer answered
- * - 1: the node refused a request or could not be reached
- * - 2: the arguments are wrong
- * - 4: no answer came in time
+ * - `0`: the peer answered.
+ * - `1`: the node refused a request or could not be reached.
+ * - `2`: the arguments are wrong.
+ * - `4`: no answer came in time.
  *
  * The script acknowledges only the answer. Other messages stay in the inbox for the next listener. After a
  * crash, resume the wait with `bridge.answerTo(id)` in a script, or with `agent-bridge ask --resume ID` in a

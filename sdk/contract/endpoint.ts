@@ -11,9 +11,9 @@ import type { ErrorCode } from './errors.ts'
  *
  * - `agent`: an agent whose signed request names its session.
  * - `agent-without-session`: an agent that signs its request but has no session yet.
- * - `owner`: the owner or an administrator with a session cookie; every POST carries the portal's Origin.
- * - `owner-signing-in`: a person without a session; every POST carries the portal's Origin.
- * - `telemetry`: the holder of the telemetry token, sent as `Authorization: Bearer …`.
+ * - `owner`: the owner or an administrator with a session cookie. Every POST carries the portal's Origin.
+ * - `owner-signing-in`: a person without a session. Every POST carries the portal's Origin.
+ * - `telemetry`: the holder of the telemetry token, which is sent as a bearer token in `Authorization`.
  * - `public`: anyone.
  */
 export type Caller = 'agent' | 'agent-without-session' | 'owner' | 'owner-signing-in' | 'telemetry' | 'public'

@@ -18,7 +18,7 @@ export interface ErrorEntry {
   /**
    * - `never`: a retry cannot help.
    * - `after-delay`: wait, then retry.
-   * - `same-key`: the outcome is unknown; retry with the same Idempotency-Key.
+   * - `same-key`: the outcome is unknown, so retry with the same Idempotency-Key.
    */
   readonly retry: Retry
   readonly meaning: string

@@ -2,10 +2,10 @@
  * Queue between one stream connection (socket or event stream) and the listener, with detection of a dead
  * connection.
  *
- * When a queue enters:
- * - opening: it waits for the node's first answer. It fails after 10 seconds.
- * - open: it queues events. It fails after 25 seconds without data, which is two and a half heartbeats.
- * - ended: the iterator yields what is still queued (unless the node refused the session), then returns or
+ * A queue has three states:
+ * - Opening: it waits for the node's first answer. It fails after 10 seconds.
+ * - Open: it queues events. It fails after 25 seconds without data, which is two and a half heartbeats.
+ * - Ended: the iterator yields what is still queued (unless the node refused the session), then returns or
  *   throws.
  *
  * If 8 events are unread, the connection pauses, and the node's rule about slow readers applies. After every

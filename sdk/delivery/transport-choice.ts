@@ -1,10 +1,10 @@
 /**
  * Choice of the transport for the next connection: the first one in the order that is not barred.
  *
- * When a transport enters:
- * - usable: it can be picked. Two failures in a row bar it. It is barred immediately if a proxy answered in
+ * States of a transport:
+ * - Usable: it can be picked. Two failures in a row bar it. It is barred immediately if a proxy answered in
  *   the node's place or the node does not offer the transport.
- * - barred: it is not picked for 1 minute, the next time for 2, up to 30 minutes. Then it can be picked
+ * - Barred: it is not picked for 1 minute, the next time for 2, up to 30 minutes. Then it can be picked
  *   again, and one more failure bars it. A success resets all counts.
  *
  * If all are barred, the last one in the order is used, which places the fewest demands on proxies.

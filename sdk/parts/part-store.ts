@@ -2,11 +2,11 @@
  * Part store: a staged file into which parts are written at their offsets, until it is published under its
  * final name.
  *
- * When the store enters:
- * - empty: the folder holds no file of the transfer. The first part leads to staged.
- * - staged: parts are committed one by one. A committed part is never written again; a retry is only hashed
+ * States of the store:
+ * - Empty: the folder holds no file of the transfer. The first part leads to staged.
+ * - Staged: parts are committed one by one. A committed part is never written again. A retry is only hashed
  *   and compared. `finalize` leads to published.
- * - published: the whole file exists under its name. `finalize` verifies it again, and parts are only hashed.
+ * - Published: the whole file exists under its name. `finalize` verifies it again, and parts are only hashed.
  *
  * - Opening restores the state after a crash. It hashes every part before it counts it as committed.
  * - If a part is refused or its upload breaks off, its bytes are overwritten before the caller gets the
@@ -172,9 +172,8 @@ export class PartStore {
   /**
    * Verifies the whole file and publishes it. If it is already published, verifies it again.
    *
-   * @throws PartError `parts_missing`, also if a committed part was damaged since; `hash_mismatch` if all
-   * parts match but
-   *   the whole file does not; `destination_exists`; `file_changed`; `expired`.
+   * @throws PartError `parts_missing`, also if a committed part was damaged since, or `hash_mismatch` if all parts
+   *   match but the whole file does not. Also `destination_exists`, `file_changed` or `expired`.
    */
   async finalize(options: PublishOptions = {}): Promise<FileVerified> {
     const { size, sha256, filename } = this.#manifest

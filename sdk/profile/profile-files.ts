@@ -2,17 +2,16 @@
  * Files of a profile, which stores one identity: `BRIDGE_HOME/profiles/<name>/`, folders 0700, files 0600.
  * The program `bridge` and scripts share them.
  *
- * - `profile.json`: node, ids, instance id; written only at enrolment.
+ * - `profile.json`: node, ids, instance id. It is written only at enrolment.
  * - `key-<credential id>.pem`: the private key. Named by its credential, so that a re-enrolment never mixes
  *   old and new.
  * - `pending-<hash of the code>.pem`: a key during its enrolment. It is stored before the request, so a lost
  *   answer can be repeated.
- * - `session.json`, `peers.json`: the session, and a cache of the peers; shared by all processes of the
- *   profile.
+ * - `session.json`, `peers.json`: the session, and a cache of the peers. All processes of the profile share them.
  * - `age.key`: the age identity that decrypts messages and files for this agent, in the file format of age.
  * - `transfers/`: state of transfers that are running.
  * - `claims/`: the claims of tasks that this profile took.
- * - `outbox/`, `journal.jsonl`, `listen.lock`; `asks/`, a lock file per question that an `ask` waits for.
+ * - `outbox/`, `journal.jsonl`, `listen.lock`, and `asks/`, a lock file per question that an `ask` waits for.
  * - `first-uses/`: parts of requests that a retry with the same idempotency key repeats.
  * - `seen/`, `seen-by-owner/`: ids that the program printed, so that their ends name them.
  *

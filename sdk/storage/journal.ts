@@ -1,16 +1,16 @@
 /**
  * Journal of received messages: one JSON line per message, durable before the message is printed.
  *
- * When a message enters:
- * - recorded: its line is synced. It is not printed yet. If the process dies here, the next run prints it.
- * - printed: it was written to the output. The mark is written afterwards and not synced, so after a power
+ * States of a message:
+ * - Recorded: its line is synced. It is not printed yet. If the process dies here, the next run prints it.
+ * - Printed: it was written to the output. The mark is written afterwards and not synced, so after a power
  *   cut the message may be printed twice.
- * - done: its `--exec` command has finished. Only the runner of `--exec` uses this mark.
+ * - Done: its `--exec` command has finished. Only the runner of `--exec` uses this mark.
  *
  * - The journal remembers the last 20,000 ids, twice what an inbox holds, to recognise redeliveries.
  * - At 16 MiB the file is renamed to `.old` and a new one starts with the remembered ids. So there are at
  *   most two files.
- * - Only the holder of the listen lock rotates; other processes only append. The holder reads their lines in
+ * - Only the holder of the listen lock rotates. Other processes only append. The holder reads their lines in
  *   `catchUp` and before it rotates. They detect that their file was rotated away.
  * - A line that a power cut left incomplete is skipped.
  *

@@ -149,9 +149,8 @@ export class Tasks implements TaskCalls {
    * If this session already holds the claim, it is refused too, so that two workers of one session never do
    * the same task. Use {@link held} to get a claim of this session back.
    *
-   * @throws claim_held, with the holder and the end of the claim in its details; state_conflict;
-   * not_permitted for any
-   *   agent but the assignee; project_paused; pairing_disabled.
+   * @throws claim_held, with the holder and the end of the claim in its details, and not_permitted for any agent
+   *   but the assignee. Also state_conflict, project_paused or pairing_disabled.
    */
   claim(id: string, { claimTtlSeconds, ...options }: ClaimOptions = {}): Promise<Task> {
     const body = given({ claim_ttl_seconds: claimTtlSeconds })

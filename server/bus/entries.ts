@@ -1,4 +1,4 @@
-/** What one node tells the others, by topic. */
+/** Entries by which one node notifies the others, by topic. */
 import type { Receipt } from '../../sdk/contract/agent/events.ts'
 
 export interface Entries {

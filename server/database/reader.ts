@@ -5,7 +5,7 @@ export interface Reader {
   /**
    * Runs the unit on a snapshot.
    *
-   * @throws the error of the unit; UnitOverrunError if the unit awaited something other than `db`;
+   * @throws the error of the unit, UnitOverrunError if the unit awaited something other than `db`, or
    *   `unavailable` after `close`
    */
   read<T>(unit: (db: Db) => Promise<T>): Promise<T>

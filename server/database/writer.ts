@@ -55,7 +55,7 @@ export interface Writer {
    * unit may only await `tx`. It may run more than once if its transaction was rolled back.
    *
    * @throws the error of the unit, of which nothing is then stored
-   * @throws ApiError `request_replayed` or `rate_limited` because of the nonce; `unavailable` or
+   * @throws ApiError `request_replayed` or `rate_limited` because of the nonce, or `unavailable` or
    *   `storage_full` if the group failed
    * @throws UnitOverrunError if the unit awaited something other than `tx`
    */

@@ -1,9 +1,9 @@
 /**
- * Tells live views of a project that the presence of one of its agents changed:
+ * Notifies live views of a project that the presence of one of its agents changed:
  *
- * - a wait began: immediately;
- * - a wait ended: after half a second, unless the agent waits again by then, as it does between two long-polls;
- * - listening ran out: 5 seconds after the last wait for messages ended.
+ * - A wait began: immediately.
+ * - A wait ended: after half a second, unless the agent waits again by then, as it does between two long-polls.
+ * - Listening ran out: 5 seconds after the last wait for messages ended.
  *
  * Each change raises the version of the project, so a view notices a change between two of its requests.
  *

@@ -8,10 +8,10 @@ export const databasePath = (data: string): string => join(data, 'bridge.db')
 /** The running server writes its address here for other processes of this host. */
 export const addressPath = (data: string): string => join(data, 'server.json')
 
-/** What a PostgreSQL database has confirmed to the server; see database/postgres/witness.ts. */
+/** Last ids that a PostgreSQL database confirmed to the server, see database/postgres/witness.ts. */
 export const witnessPath = (data: string): string => join(data, 'witness.json')
 
-/** Note of a restore that is replacing the database; see backups/replacing.ts. */
+/** Note of a restore that is replacing the database, see backups/replacing.ts. */
 export const restoreNotePath = (data: string): string => join(data, 'restore.json')
 
 /** A restore is running or was interrupted, so the database files are about to move. */

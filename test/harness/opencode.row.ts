@@ -12,8 +12,8 @@ beforeEach(async () => {
 afterEach(() => scene.close())
 
 /**
- * What opencode fetches from npm at its first start. Our plugin does not use it. Without it, opencode waits for npm
- * 77 s and starts without it.
+ * Installs the package that opencode fetches from npm at its first start. Our plugin does not use it. Without it,
+ * opencode waits for npm 77 s and starts without it.
  */
 function installed(): void {
   const dependencies = { '@opencode-ai/plugin': '1.18.33' }

@@ -17,7 +17,7 @@ afterAll(() => scene.close())
 const verify = (harness: string, ...more: readonly string[]): Promise<Ended> =>
   scene.home.run(['hooks', 'verify', harness, ...more], { environment: scene.environment })
 
-/** The problems, as `check: text; remedy`. */
+/** Returns the problems, each with its check, text and remedy. */
 async function problems(
   harness: string,
 ): Promise<{ readonly code: number | null; readonly found: string[] }> {

@@ -68,7 +68,7 @@ test.skipIf(noNamespace)('a prompt makes an agent on a machine with loopback onl
   expect(shown.heard).toContain('the build is green')
   expect(shown.acknowledged).toMatch(/acknowledged/)
   expect(shown.inbox).not.toContain('the build is green')
-  // Neither npm nor anything else wrote into the home.
+  // No program wrote into the home, npm included.
   expect(shown.left).toEqual(['.agent-bridge', '.cache', '.config'])
 })
 

@@ -123,7 +123,7 @@ inChromium('a conversation', () => {
       })
       .toBe(1)
     await page.getByRole('link', { name: '#1', exact: true }).waitFor()
-    // Nothing that was there already is announced as new.
+    // The page announces no old message as new.
     expect(await page.locator('.unseen[role=status]').textContent()).not.toContain('new message')
     expect(visitor.faults).toEqual([])
   })

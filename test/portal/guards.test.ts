@@ -160,7 +160,7 @@ inChromium('the page', () => {
     await page.getByRole('rowheader', { name: 'ada' }).waitFor()
     const unavailable = page.getByRole('cell', { name: 'Unavailable' })
     expect(await unavailable.count()).toBe(0)
-    // No answer arrives any more, so that only the clock can tell.
+    // From here on no answer arrives, so that only the clock can show it.
     await page.route('**/api/**', () => {})
     await page.clock.fastForward(60_000)
     await expect.poll(() => unavailable.count()).toBeGreaterThan(3)

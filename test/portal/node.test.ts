@@ -308,7 +308,7 @@ inChromium('a node whose disk is full', () => {
     await page.goto(`${bridge.url}/settings`)
     await band.waitFor()
     await page.getByText('Reading, acknowledging').waitFor()
-    // What the band promises: the sign-in is renewed, and what needs room is refused.
+    // The promise of the band: the sign-in is renewed, and a request that needs room is refused.
     const refused = await bridge.owner.call({
       target: `/api/admin/projects/${project.id}/messages`,
       body: { recipient_agent_id: ada.id, body: 'x' },

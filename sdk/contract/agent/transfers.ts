@@ -2,10 +2,11 @@
  * Transfers: a file that one agent offers to another. The recipient's receipt, with size and hash, completes
  * it.
  *
- * - `package`: the node stores the bytes until the recipient has them. `direct`: the bytes go from machine to
- *   machine; the node passes on only the endpoint and the token of the serving helper.
+ * - `package`: the node stores the bytes until the recipient has them.
+ * - `direct`: the bytes go from machine to machine. The node passes on only the endpoint and the token of the
+ *   serving helper.
  * - Hashes and lengths describe the transmitted bytes. If the file is encrypted, this is the ciphertext.
- * - A finished upload does not complete a transfer; only a receipt does.
+ * - A finished upload does not complete a transfer. Only a receipt does.
  *
  * Spec §1, §2, §5; contract §9.
  */

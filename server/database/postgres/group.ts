@@ -46,7 +46,7 @@ export class GroupFailedError extends Error {
   }
 }
 
-/** What a group needs to know of its node. */
+/** The node of a group. */
 export interface GroupNode {
   readonly id: string
   leads(): boolean

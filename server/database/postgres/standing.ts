@@ -16,7 +16,7 @@ import {
 export interface Standing {
   /** Number of its last migration. */
   readonly migration: number
-  /** What the database has lost, or why it is another one. Undefined if the node found nothing. */
+  /** Description of the lost writes, or the reason why it is another database. Undefined if the node found nothing. */
   readonly forgotten: string | undefined
   /** The last server stopped, and the database holds everything that it confirmed. */
   readonly isComplete: boolean

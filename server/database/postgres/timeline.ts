@@ -34,7 +34,7 @@ export interface TimelineOptions {
   readonly onFailover?: ((floor: number) => void) | undefined
 }
 
-/** What one process knows about the timeline of its database. */
+/** Timeline of a database, as one process knows it. */
 export class Timeline {
   readonly #options: TimelineOptions
   #wasSynchronous = true

@@ -116,9 +116,9 @@ export class Witness {
     }
   }
 
-  /** Compares the whole database. @throws DatabaseForgotError; errors of the connection */
+  /** Compares the whole database. @throws DatabaseForgotError, and errors of the connection */
   async verify(connection: PostgresConnection): Promise<void> {
-    // What is confirmed while the query runs may be missing in its answer.
+    // A write that is confirmed while the query runs may be missing in its answer.
     const confirmed = new Map(this.#lanes)
     const { place, recorded, lanes } = await readHeld(connection)
     const loss = lossOf(confirmed, lanes)

@@ -42,7 +42,7 @@ export interface RestoredReport extends Review {
   readonly migration: { readonly from: number; readonly to: number }
   /** Time of the last record in the database. */
   readonly newest_record_at: string
-  /** What the database has lost, or why it is another one. Null if the node found nothing. */
+  /** Description of the lost writes, or the reason why it is another database. Null if the node found nothing. */
   readonly forgotten: string | null
   /** Whether the database holds everything that it confirmed to the last server. */
   readonly complete: boolean
@@ -55,8 +55,8 @@ export class AlreadyRestoredError extends Error {
 }
 
 /**
- * @throws ConfigError on SQLite; DataFolderLockedError, DatabaseServedError while a server runs;
- * AlreadyRestoredError; errors of opening the database
+ * @throws ConfigError on SQLite, DataFolderLockedError or DatabaseServedError while a server runs,
+ *   AlreadyRestoredError, and errors of opening the database
  */
 export async function finishRestore(options: RestoredOptions): Promise<RestoredReport> {
   const { config, acceptCredentials, clock, monotonicMs, random } = options

@@ -29,7 +29,7 @@ export interface Copy extends MoveProgress {
   readonly columns: Columns
 }
 
-/** @throws CopyDiffersError; the reason of the signal; errors of either database */
+/** @throws CopyDiffersError, the reason of the signal, and errors of either database */
 export async function copyRows(copy: Copy): Promise<CopiedRows[]> {
   const { source, signal, onProgress, onStep = () => {} } = copy
   let total = 0

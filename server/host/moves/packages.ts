@@ -15,7 +15,7 @@ export interface CopiedFiles {
 /** Folders of packages that were removed, whose blocks are being freed. */
 const removed = /\.removed$/
 
-/** @throws CopyDiffersError; the reason of the signal; errors of the disk */
+/** @throws CopyDiffersError, the reason of the signal, and errors of the disk */
 export async function copyPackages(from: string, to: string, signal: AbortSignal): Promise<CopiedFiles> {
   if (!existsSync(from)) return { files: 0, bytes: 0 }
   makePrivateFolder(to)

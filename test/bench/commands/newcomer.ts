@@ -1,5 +1,5 @@
 /**
- * The time that an agent needs on a machine with an empty home folder and Node: it installs the node's client with the
+ * The time that an agent needs on a machine with an empty home folder and Node. It installs the node's client with the
  * line of the enrolment prompt, enrols, and listens until it prints the first message.
  */
 import { spawnSync } from 'node:child_process'

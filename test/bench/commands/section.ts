@@ -97,7 +97,7 @@ function msOf(args: readonly string[], environment: Environment, input = ''): nu
 }
 
 interface Product {
-  /** Of the profile of the agent `ada`. */
+  /** Environment with the profile of the agent `ada`. */
   readonly environment: Environment
   /** Creates an agent that has not enrolled. */
   readonly newcomer: () => Promise<Newcomer>

@@ -1,4 +1,4 @@
-/** `hooks install codex --trust` trusts our hooks and no others. Nothing else writes trust. */
+/** `hooks install codex --trust` trusts our hooks and no others. No other command writes trust. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'

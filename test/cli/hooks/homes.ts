@@ -13,7 +13,7 @@ interface Style {
 }
 
 export interface HomeSpec {
-  /** Undefined: no file; 'empty': a file of 0 bytes. */
+  /** Undefined is no file, and 'empty' a file of 0 bytes. */
   readonly hooks: undefined | 'empty' | { readonly others: readonly string[]; readonly inline: boolean }
   readonly config: undefined | 'empty' | readonly string[]
   readonly style: Style

@@ -1,6 +1,6 @@
 /**
- * A node whose PostgreSQL server is killed or suspended: each key has one effect, no answered effect is lost,
- * the process stays, and it is ready again within two seconds of the database.
+ * A node whose PostgreSQL server is killed or suspended. Each key has one effect, and no answered effect is lost.
+ * The process stays, and it is ready again within two seconds of the database.
  *
  * BRIDGE_KILLS=20 kills it that often, BRIDGE_STOPPED_SECONDS=30 suspends it for that time.
  */

@@ -1,4 +1,4 @@
-/** What leaves the page at its right or left side, where nobody can read it without scrolling sideways. */
+/** Parts that leave the page at its right or left side, where nobody can read them without scrolling sideways. */
 import type { Page } from 'playwright-core'
 
 /** Runs in the page. A part that scrolls by itself, such as a block of code, may be wider. */

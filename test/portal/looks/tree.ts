@@ -1,5 +1,5 @@
 /**
- * What a screen reader finds on a screen: roles, names and states in reading order.
+ * Tree that a screen reader finds on a screen: roles, names and states in reading order.
  *
  * `test/portal/trees` has the recorded trees. `npm run test:page:pictures` records them anew.
  */

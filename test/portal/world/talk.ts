@@ -18,7 +18,7 @@ export interface Talk {
   readonly question: string
 }
 
-/** A text of an age file. Nobody has its key. */
+/** A text of an age file, whose key does not exist. */
 const sealedText = [
   '-----BEGIN AGE ENCRYPTED FILE-----',
   ...Array.from({ length: 6 }, (_, line) =>

@@ -1,6 +1,6 @@
 /**
- * Moves an installation and kills its own process at a step. Arguments: JSON of the options of the move, and
- * the name of the step; none if it is not to be killed.
+ * Moves an installation and kills its own process at a step. Its arguments are JSON of the options of the move,
+ * and the name of the step, or none if it is not to be killed.
  */
 import { randomBytes } from 'node:crypto'
 import { moveToDatabase, moveToFolder } from '../../../server/main.ts'

@@ -67,7 +67,7 @@ test.skipIf(!isOnPostgres || !hasPooler)(
     await learnPooling(connection, settings)
     await connection.close()
     await pooler.close()
-    // PgBouncer from 1.21 repeats named statements if it is told to, which these settings do not.
+    // PgBouncer from 1.21 can repeat named statements, which these settings do not allow.
     expect(settings.forgetsNames).toBe(true)
   },
 )
