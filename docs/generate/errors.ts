@@ -5,7 +5,7 @@ import { type ErrorCode, errors, type Retry } from '../../sdk/contract/errors.ts
 import { helperErrors, startErrors } from '../../sdk/contract/helper/errors.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { endpointLink, ownErrors } from './api.ts'
-import { code, facts, page, table } from './markdown.ts'
+import { code, facts, page, table, visible } from './markdown.ts'
 import { describe } from './schemas.ts'
 
 /**
@@ -72,7 +72,7 @@ const section = (name: ErrorCode): string[] => {
   const { retry, meaning } = errors[name]
   return [
     `### ${name}`,
-    meaning,
+    visible(meaning),
     facts([
       ['Retry', retries[retry].toLowerCase()],
       ['Where', placesOf(name)],

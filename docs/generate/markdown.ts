@@ -34,22 +34,22 @@ const lines = (header: readonly string[], rows: readonly (readonly string[])[]):
 
 /** Returns a list of facts, such as `- Caller: anybody.` */
 export const facts = (rows: readonly (readonly [name: string, text: string])[]): string =>
-  rows.map(([name, text]) => `- ${name}: ${stopped(text)}`).join('\n')
+  rows.map(([name, text]) => `- ${name}: ${visible(stopped(text))}`).join('\n')
 
 /** Returns the text with a full stop, unless it ends with one. */
 export const stopped = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
+/** Escapes the text of a table cell. A bar would end the cell, even inside backquotes. */
+const cell = (text: string): string => visible(text.replace(/\|/g, '\\|').replace(/\s*\n\s*/g, ' '))
+
 /**
- * Escapes the text of a table cell. A bar would end the cell, even inside backquotes. Outside of backquotes
- * `<word>` would be an invisible HTML tag. Tags that begin with `<a` stay, because they are anchors.
+ * Escapes a text outside of code. Outside of backquotes `<word>` would be an invisible HTML tag. Tags that begin
+ * with `<a` stay, because they are anchors.
  */
-const cell = (text: string): string =>
-  text
-    .replace(/\|/g, '\\|')
-    .replace(/\s*\n\s*/g, ' ')
-    .replace(/`[^`]*`|<(?!\/?a\b)/g, (part) => (part === '<' ? '&lt;' : part))
+export const visible = (text: string): string =>
+  text.replace(/`[^`]*`|<(?!\/?a\b)/g, (part) => (part === '<' ? '&lt;' : part))
 
 export const code = (text: string): string => `\`${text}\``
 

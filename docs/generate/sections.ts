@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { settings } from '../../server/config.ts'
 import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
-import { capital, code, fenced, numbered, table } from './markdown.ts'
+import { capital, code, fenced, numbered, table, visible, wrapped } from './markdown.ts'
 
 /** Table of the server's settings, from the list that the server parses them by. */
 export const settingsSection = (): string =>
@@ -23,9 +23,8 @@ export const settingsSection = (): string =>
  */
 export const checksSection = (): string =>
   [...headChecks, ...proofChecks]
-    .map(
-      ({ name, code: refusal, sentence }, index) =>
-        `${index + 1}. ${capital(name)}, else ${code(refusal)}. ${sentence}`,
+    .map(({ name, code: refusal, sentence }, index) =>
+      wrapped(visible(`${capital(name)}, else ${code(refusal)}. ${sentence}`), `${index + 1}. `),
     )
     .join('\n')
 

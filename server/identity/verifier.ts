@@ -87,7 +87,7 @@ export const headChecks: readonly HeadCheck[] = [
     // learns nothing.
     name: 'legacy secret is presented and equal',
     code: 'credential_unknown',
-    sentence: 'AgentKey <credential_id>.<secret> for a legacy credential; only its SHA-256 is stored.',
+    sentence: 'AgentKey <credential_id>.<secret> for a legacy credential. The node stores only its SHA-256.',
     refuses: ({ presented, identity }) =>
       identity?.binding === 'legacy' && !secretMatches(presented.secret, identity.secretSha256),
   },

@@ -10,7 +10,7 @@ import { environment } from '../../cli/terminal/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
 import { reserved } from '../../docs/generate/errors.ts'
 import { notYet } from '../../docs/generate/limits.ts'
-import { anchor, fill, grid, table } from '../../docs/generate/markdown.ts'
+import { anchor, facts, fill, grid, table } from '../../docs/generate/markdown.ts'
 import { pageNames, render } from '../../docs/generate.ts'
 import { callerErrors, type EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { type ErrorCode, errors } from '../../sdk/contract/errors.ts'
@@ -70,6 +70,14 @@ test('a cell neither ends early nor drops a word that looks like a tag', () => {
     '| `<secret>` |',
     '| <a id="z"></a> |',
   ])
+})
+
+test('a fact ends with one full stop, and drops no word that looks like a tag', () => {
+  const rows = [
+    ['Id', 'a.b'],
+    ['Form', '<id>.<secret>, or `<id>`.'],
+  ] as const
+  expect(facts(rows)).toBe('- Id: a.b.\n- Form: &lt;id>.&lt;secret>, or `<id>`.')
 })
 
 test('each row of a table of prose ends with one full stop and no bar, and has a last cell', () => {
