@@ -97,6 +97,13 @@ const lockLanes = (waits: boolean): Statement => ({
       set_config('bridge.lanes', (SELECT coalesce(string_agg(lane, ' '), '') FROM locked), true)`,
 })
 
+const lockFree: Statement = {
+  name: 'lanes_free',
+  text: 'SELECT lane, last FROM lanes WHERE lane = ANY ($1) ORDER BY lane FOR UPDATE SKIP LOCKED',
+}
+
+const nameLanes = "SELECT set_config('bridge.lanes', $1, true)"
+
 interface Found {
   readonly xid: string
   readonly ms: number
@@ -121,6 +128,8 @@ export class Groups {
   readonly #options: GroupOptions
   /** Lanes that the database has. */
   readonly #known = new Set<string>()
+  /** Requests whose lane was not free once. */
+  readonly #waited = new WeakSet<LanedRequest>()
   #changes = 0
   #commitBeganMs = 0
 
@@ -156,7 +165,10 @@ export class Groups {
     await this.#addLanes(connection, requests)
     const first = requests[0]?.lanes ?? []
     try {
-      let begun = await this.#begin(connection, lanesOf(requests), false)
+      // The first request waits for its lane once at most, so that other processes cannot keep it from a busy lane.
+      const hasWaited = requests[0] !== undefined && this.#waited.has(requests[0])
+      let begun = await this.#begin(connection, hasWaited ? first : lanesOf(requests), hasWaited)
+      if (hasWaited) begun = await this.#lockMore(connection, begun, lanesOf(requests))
       let held = this.#heldBy(begun, requests)
       if (held.length === 0) {
         // A group that holds a lane must not wait for another one, so nothing can wait in a circle.
@@ -168,9 +180,11 @@ export class Groups {
       const outcomes = await this.#runUnits(connection, held, posted)
       await this.#commit(linked, begun, posted)
       const isHeld = new Set(held)
+      const deferred = requests.filter((each) => !isHeld.has(each))
+      for (const each of deferred) this.#waited.add(each)
       return {
         done: held.map((request, index) => ({ request, outcome: outcomes[index] as Outcome })),
-        deferred: requests.filter((each) => !isHeld.has(each)),
+        deferred,
         commitBeganMs: this.#commitBeganMs,
       }
     } catch (error) {
@@ -237,6 +251,22 @@ export class Groups {
     for (const last of held.values()) if (last !== '') ids.raise(last)
     const lanesHeld = { lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
     return { xid: found.xid, last: ids.last(), changes: this.#changes, ...lanesHeld }
+  }
+
+  /** Adds the lanes that are free to those that the group holds. */
+  async #lockMore(connection: PostgresConnection, begun: Begun, wanted: readonly Lane[]): Promise<Begun> {
+    const { ids, witness } = this.#options
+    const missing = wanted.filter((lane) => lane !== everyLane && !begun.lanes.has(lane))
+    if (missing.length === 0) return begun
+    const { rows } = await connection.query<{ lane: string; last: string }>({
+      ...lockFree,
+      values: [missing],
+    })
+    witness.check(new Map(rows.map(({ lane, last }) => [lane, last])))
+    for (const { last } of rows) if (last !== '') ids.raise(last)
+    const lanes = new Set([...begun.lanes, ...rows.map(({ lane }) => lane)])
+    await connection.query({ text: nameLanes, values: [[...lanes].join(' ')] })
+    return { ...begun, lanes, last: ids.last() }
   }
 
   async #runUnits(

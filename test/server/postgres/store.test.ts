@@ -14,6 +14,7 @@ import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
 import { joinDatabase } from '../../../server/database/postgres/nodes.ts'
+import type { Tx } from '../../../server/database/tx.ts'
 import { findOwner } from '../../../server/owners/store.ts'
 import { startServer } from '../../../server/server.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -206,6 +207,25 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await expect(outside).rejects.toThrow('outside its lane')
   })
 
+  test('a busy process does not keep another one from its lane', async () => {
+    const busy = await open()
+    let isOver = false
+    const held = (async () => {
+      while (!isOver) await Promise.all([1, 2, 3, 4].map(() => busy.writer.write(nodeLane, (tx) => rest(tx))))
+    })()
+    // Requests of other lanes keep each group of this process running.
+    const others = (async () => {
+      while (!isOver) await store.writer.write(noLane, (tx) => rest(tx))
+    })()
+    const beganMs = performance.now()
+    for (let round = 0; round < 20; round += 1) await store.writer.write(nodeLane, (tx) => rest(tx))
+    const tookMs = performance.now() - beganMs
+    isOver = true
+    await Promise.all([held, others])
+    await busy.close()
+    expect(tookMs / 20).toBeLessThan(200)
+  })
+
   test('a node that the others have removed writes nothing until it has joined again', async () => {
     await change('DELETE FROM nodes')
     const writes = () => outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'dan'))])
@@ -233,6 +253,11 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     expect(await change("SELECT 1 FROM owner_users WHERE name = 'stolen'")).toBe(0)
   })
 })
+
+/** Holds the lane for some statements. */
+const rest = async (tx: Tx) => {
+  for (let index = 0; index < 3; index += 1) await findOwner(tx.db)
+}
 
 const link = (id: string) => ({
   token_sha256: Buffer.from(id),
