@@ -30,10 +30,11 @@ export async function purgeNonces(context: Context, nonces: Nonces): Promise<voi
 
 /**
  * Runs every 15 seconds in addition to the hourly run, because a busy agent uses thousands of nonces per
- * hour. Stops when the returned function is called.
+ * hour. Only the node that leads does. Stops when the returned function is called.
  */
 export function startNoncePurge(context: Context, nonces: Nonces): () => void {
   const timer = setInterval(() => {
+    if (!context.nodes.leads()) return
     purgeNonces(context, nonces).catch((error: unknown) =>
       context.log.error({ err: error }, 'failed to delete old nonces'),
     )

@@ -1,4 +1,7 @@
-/** Scheduled maintenance of the server: one minute after the start, then every hour. */
+/**
+ * Scheduled maintenance of the server: one minute after the start, then every hour. Of several nodes, the one
+ * that leads runs it.
+ */
 import type { Context } from '../context.ts'
 import { createMaintenance } from './cycle.ts'
 import type { Job } from './job.ts'
@@ -51,7 +54,10 @@ export function startMaintenance(context: Context, jobs: readonly Job[]): () => 
     isFreeing = false
   }
   context.storage.onFull(() => void freeSpace())
-  const timers = [setTimeout(run, firstAfterMs), setInterval(run, everyMs)]
+  const runIfLeading = () => {
+    if (context.nodes.leads()) void run()
+  }
+  const timers = [setTimeout(runIfLeading, firstAfterMs), setInterval(runIfLeading, everyMs)]
   for (const timer of timers) timer.unref()
   return () => {
     for (const timer of timers) clearTimeout(timer)

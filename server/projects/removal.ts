@@ -204,11 +204,14 @@ async function scrub(context: Context): Promise<boolean> {
 
 const everyMs = 60_000
 
-/** Finishes removals that were interrupted, now and every minute, until the returned function is called. */
+/**
+ * Finishes removals that were interrupted, now and every minute, until the returned function is called. Of
+ * several nodes, the one that leads does.
+ */
 export function startRemovals(context: Context): () => void {
   let running = false
   const finish = async () => {
-    if (running || context.stopping.aborted) return
+    if (running || context.stopping.aborted || !context.nodes.leads()) return
     running = true
     try {
       for (const id of await context.read(listDeleted)) await removeProject(context, id)
@@ -219,6 +222,7 @@ export function startRemovals(context: Context): () => void {
     }
   }
   void finish()
+  context.nodes.onLead(() => void finish())
   const timer = setInterval(() => void finish(), everyMs)
   timer.unref()
   return () => clearInterval(timer)

@@ -53,7 +53,7 @@ const reconcileBatch = (context: Context): Promise<number> =>
     return expired.length
   })
 
-/** Runs until the returned function is called. */
+/** Runs until the returned function is called. Of several nodes, the one that leads reconciles. */
 export function startClaimReconciling(context: Context): () => void {
   let busy = false
   const check = async () => {
@@ -63,7 +63,7 @@ export function startClaimReconciling(context: Context): () => void {
   }
   const timer = setInterval(() => {
     // Reconciling sends messages, for which a full disk has no space. Reads do not depend on it.
-    if (busy || context.storage.state === 'full') return
+    if (busy || context.storage.state === 'full' || !context.nodes.leads()) return
     busy = true
     check()
       .catch((error: unknown) => {

@@ -25,7 +25,7 @@ const straysEveryMs = 3_600_000
 
 /**
  * Runs the upkeep now, every 15 seconds, and when the next transfer expires, until the returned function is
- * called.
+ * called. Of several nodes, the one that leads ends transfers; each sweeps its own folder.
  */
 export function startTransferUpkeep(context: Context): () => void {
   let running = false
@@ -34,9 +34,7 @@ export function startTransferUpkeep(context: Context): () => void {
     if (running || context.stopping.aborted) return
     running = true
     try {
-      await endExpired(context)
-      for (const id of await context.read((db) => store.listUnremoved(db, batchRows)))
-        await removePackage(context, id)
+      if (context.nodes.leads()) await endAndRemove(context)
       const leftMs = await untilNextEnd(context)
       clearTimeout(next)
       if (leftMs < everyMs) next = setTimeout(() => void run(), leftMs + minDelayMs).unref()
@@ -54,6 +52,7 @@ export function startTransferUpkeep(context: Context): () => void {
         context.log.error({ err: error }, 'failed to remove packages of ended transfers')
     })
   void search().then(run)
+  context.nodes.onLead(() => void run())
   const timer = setInterval(() => void run(), everyMs).unref()
   const searches = setInterval(() => void search(), straysEveryMs).unref()
   return () => {
@@ -61,6 +60,12 @@ export function startTransferUpkeep(context: Context): () => void {
     clearInterval(searches)
     clearTimeout(next)
   }
+}
+
+async function endAndRemove(context: Context): Promise<void> {
+  await endExpired(context)
+  for (const id of await context.read((db) => store.listUnremoved(db, batchRows)))
+    await removePackage(context, id)
 }
 
 async function sweep(context: Context): Promise<void> {
