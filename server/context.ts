@@ -21,6 +21,7 @@ import { createOwnerWaits } from './delivery/owner-waits.ts'
 import { createPresence } from './delivery/presence.ts'
 import { createPresenceChanges } from './delivery/presence-changes.ts'
 import { createReceipts } from './delivery/receipts.ts'
+import { sharePresence } from './delivery/shared-presence.ts'
 import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
 import { createElapsed } from './elapsed.ts'
@@ -107,6 +108,9 @@ export function createContext(parts: ContextParts) {
   commits.onOwn((project) => bus.tell('commit', project))
   bus.hear('commit', commits.notifyOf)
   bus.onGap(() => commits.notifyOf('*'))
+  const sharing = sharePresence(parts, presenceChanges)
+  const presence = createPresence(store.steady, config.maxWaits, presenceChanges, sharing?.shared)
+  sharing?.follow(presence)
   return {
     serverId: store.serverId,
     config,
@@ -164,7 +168,9 @@ export function createContext(parts: ContextParts) {
     wakeups: createWakeups(bus),
     receipts: createReceipts(bus),
     streams: createStreams(monotonicMs),
-    presence: createPresence(store.steady, config.maxWaits, presenceChanges),
+    presence,
+    /** What this node shares with the others about presence. Undefined on SQLite. */
+    sharing,
     presenceChanges,
     offers: createOffers(),
     offerLog: createOfferLog(store.writer.write, markOffered),

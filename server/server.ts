@@ -277,6 +277,7 @@ async function running({
     clearTimeout(cut)
     await scrapes?.close()
     await context.packages.close()
+    await context.sharing?.stop()
     await context.bus.close()
     await store.close()
     lock.release()

@@ -1,7 +1,8 @@
 /** Table of the `connection` of an agent, as the presence of the server reports it after each observation. */
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Connection } from '../../sdk/contract/presence.ts'
-import { createPresence, type StoredContact } from '../../server/delivery/presence.ts'
+import type { StoredContact } from '../../server/delivery/connection.ts'
+import { createPresence } from '../../server/delivery/presence.ts'
 import { grid } from './markdown.ts'
 
 const start = Date.parse('2026-01-01T00:00:00.000Z')

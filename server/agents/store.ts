@@ -7,7 +7,7 @@ import { type PageQuery, placeOf } from '../database/page.ts'
 import type { AgentRow, Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { RecipientKeyRow } from '../database/work-tables.ts'
-import type { StoredContact } from '../delivery/presence.ts'
+import type { StoredContact } from '../delivery/connection.ts'
 /** An agent with its recipient key and stored contact. */
 export type AgentView = AgentRow &
   StoredContact & {

@@ -25,8 +25,11 @@ export interface Teller {
   tell<T extends Topic>(topic: T, entry: Entries[T]): void
 }
 
+export type Hearing<T extends Topic> = (entry: Entries[T], from: string) => void
+
 export interface Bus extends Teller {
-  hear<T extends Topic>(topic: T, listener: (entry: Entries[T]) => void): void
+  /** Calls `listener` with each entry of the topic and the id of the node that told it. */
+  hear<T extends Topic>(topic: T, listener: Hearing<T>): void
   /** Calls `listener` after each interval in which entries may have been lost. */
   onGap(listener: () => void): void
   readonly mode: PeersMode
@@ -74,7 +77,7 @@ export class NodeBus implements Bus {
   readonly #options: BusOptions
   readonly #times: BusTimes
   readonly #outbox: Outbox
-  readonly #listeners = new Map<Topic, ((entry: never) => void)[]>()
+  readonly #listeners = new Map<Topic, ((entry: never, from: string) => void)[]>()
   readonly #gapListeners: (() => void)[] = []
   /** When each other node was heard last. */
   readonly #peers = new Map<string, number>()
@@ -113,7 +116,7 @@ export class NodeBus implements Bus {
     this.#schedule(delayMs[topic])
   }
 
-  hear<T extends Topic>(topic: T, listener: (entry: Entries[T]) => void): void {
+  hear<T extends Topic>(topic: T, listener: Hearing<T>): void {
     const known = this.#listeners.get(topic) ?? []
     this.#listeners.set(topic, [...known, listener])
   }
@@ -284,7 +287,7 @@ export class NodeBus implements Bus {
     if (everything === true) this.#gap()
     for (const [topic, list] of Object.entries(entries))
       for (const listener of this.#listeners.get(topic as Topic) ?? [])
-        for (const entry of list) listener(entry as never)
+        for (const entry of list) listener(entry as never, from)
   }
 
   #gap(): void {

@@ -10,6 +10,17 @@ export interface Entries {
   receipts: readonly [agentId: string, receipts: readonly Receipt[]]
   /** A project with a commit, for live views. An asterisk stands for any project. */
   commit: string
+  /** The waits of an agent at the node that tells it; see `Listener`. */
+  presence: readonly [
+    agentId: string,
+    projectId: string,
+    waiting: 0 | 1,
+    listening: 0 | 1,
+    since: string,
+    endedAt: string | null,
+  ]
+  /** Contact of a person at the owner's API, in steady time. */
+  person: readonly [key: string, at: string]
 }
 
 export type Topic = keyof Entries
@@ -18,6 +29,13 @@ export type Topic = keyof Entries
  * Milliseconds until a topic is sent, so that one notification carries more of it. A live view reads at most
  * every 50 ms anyway.
  */
-export const delayMs: Readonly<Record<Topic, number>> = { wake: 0, forget: 0, receipts: 0, commit: 25 }
+export const delayMs: Readonly<Record<Topic, number>> = {
+  wake: 0,
+  forget: 0,
+  receipts: 0,
+  commit: 25,
+  presence: 0,
+  person: 25,
+}
 
 export const topics = Object.keys(delayMs) as readonly Topic[]

@@ -1,6 +1,7 @@
 /** Interface of the open database of one process: writer, reader, nonces and clock. */
 import type { Changes } from './changes.ts'
 import type { Channel } from './channel.ts'
+import type { Listeners } from './listeners.ts'
 import type { Nodes } from './nodes.ts'
 import type { Nonces } from './nonces.ts'
 import type { Reader } from './reader.ts'
@@ -18,6 +19,8 @@ export interface NodeDatabase {
   /** Present with `channel`. */
   readonly changes?: Changes
   readonly nodes: Nodes
+  /** Present with `channel`. */
+  readonly listeners?: Listeners
   /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
   readonly scrubbed: boolean
   close(): Promise<void>

@@ -1,5 +1,6 @@
 /**
- * Observed presence of each agent: contact and open waits. Kept in memory, so it ends with the process.
+ * Observed presence of each agent: contact and open waits. Kept in memory, so it ends with the process. On
+ * PostgreSQL, `shared-presence.ts` adds the waits at other nodes.
  *
  * - Connected: authorized contact within 60 seconds.
  * - Listening now: a wait for messages is open, or the last one ended less than 5 seconds ago.
@@ -16,29 +17,19 @@ import type { Connection } from '../../sdk/contract/presence.ts'
 import { ApiError } from '../api-error.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import { retryAfterMs } from '../retry-after.ts'
+import {
+  describe,
+  dueAfter,
+  isOccupied,
+  lastOf,
+  type Observed,
+  observedOwner,
+  type StoredContact,
+  unobserved,
+} from './connection.ts'
+import type { Elsewhere } from './other-nodes.ts'
+import type { Waits } from './own-listeners.ts'
 import { createPresenceChanges, type WaitLevel } from './presence-changes.ts'
-
-interface Observed {
-  lastContact: Date | undefined
-  waits: number
-  /** Number of open waits that receive messages. */
-  listens: number
-  /** Number of running uploads and downloads. */
-  moves: number
-  lastWaitEnded: Date | undefined
-  /** When contact was last written to the database, and for which session. */
-  renewed: { readonly sessionId: string; readonly atMs: number } | undefined
-}
-
-/** The newest session as stored. Its last contact may be up to ten seconds old. */
-export interface StoredContact {
-  readonly last_contact_at: string | null
-  readonly session_state: 'active' | 'fenced' | 'closed' | null
-  /** Expiry of the session's credential. */
-  readonly credential_expires_at: string | null
-  readonly contact_mode: 'short_poll' | 'checkpoint' | null
-  readonly contact_interval_seconds: number | null
-}
 
 /** Kind of an open wait. `tasks` is a poll of the task list, `inbox_list` one of the inbox list. */
 export type Transport = 'long_poll' | 'event_stream' | 'socket' | 'tasks' | 'inbox_list'
@@ -68,7 +59,7 @@ export interface Presence {
    */
   openWait(agent: Waiting, transport: Transport): () => void
   /** Records the start of an upload or download; the returned function records its end. */
-  openMove(agentId: string, sessionId: string): () => void
+  openMove(agent: Waiting): () => void
   /** Whether a wait, upload or download is open. */
   isOccupied(agentId: string): boolean
   /** Sessions with an open wait. */
@@ -90,6 +81,10 @@ export interface Presence {
    * schedule or waits.
    */
   overdueFrom(agentId: string, stored: StoredContact): Date | undefined
+  /** Returns the waits of an agent at this node. Undefined if it has had none. */
+  waitsOf(agentId: string): Waits | undefined
+  /** Records contact of a person at another node. */
+  heardOfPerson(key: string, at: Date): void
   /** Records contact of a person at the owner's API. */
   touchPerson(userId: string, role: 'owner' | 'administrator', now: Date): void
   /**
@@ -114,10 +109,23 @@ const renewalMs = 10_000
  */
 const renewedWithinMs = 60_000
 
+/** What a node shares with the other nodes of its database. */
+export interface SharedPresence {
+  /** Called after each change of the waits of an agent. */
+  changed(agentId: string): void
+  /** Waits of the agent at the other nodes. */
+  elsewhere(agentId: string): Elsewhere | undefined
+  /** Called at contact of a person. */
+  sawPerson(key: string, at: Date): void
+}
+
+const alone: SharedPresence = { changed() {}, elsewhere: () => undefined, sawPerson() {} }
+
 export function createPresence(
   steady: Pick<SteadyClock, 'now' | 'wall'>,
   waitsPerNode: number,
   changes = createPresenceChanges(),
+  shared = alone,
 ): Presence {
   const agents = new Map<string, Observed>()
   const sessionWaits = new Map<string, Held>()
@@ -151,6 +159,23 @@ export function createPresence(
     release(sessionWaits, sessionId)
     if (transport === 'inbox_list') release(sessionLists, sessionId)
     changes.waits(waiting, levelOf(agent))
+    shared.changed(waiting.agent_id)
+  }
+
+  /** The agent as all nodes see it. */
+  const everywhere = (agentId: string): Observed | undefined => {
+    const here = agents.get(agentId)
+    const there = shared.elsewhere(agentId)
+    if (there === undefined) return here
+    const { waits, listens, lastWaitEnded, ...rest } = here ?? unobserved
+    const { endedAt } = there
+    const isLater = endedAt !== undefined && (lastWaitEnded === undefined || endedAt > lastWaitEnded)
+    return {
+      ...rest,
+      waits: waits + (there.waiting ? 1 : 0),
+      listens: listens + (there.listening ? 1 : 0),
+      lastWaitEnded: isLater ? endedAt : lastWaitEnded,
+    }
   }
 
   const connection = (
@@ -201,10 +226,12 @@ export function createPresence(
       waitsByTransport[transport] += 1
       const agent = observe(agentId)
       agent.waits += 1
+      agent.projectId = waiting.project_id
       waitingIn.set(agentId, waiting.project_id)
       if (!withoutMessages.has(transport)) agent.listens += 1
       openWaits += 1
       changes.waits(waiting, levelOf(agent))
+      shared.changed(agentId)
       let open = true
       return () => {
         if (!open) return
@@ -212,12 +239,16 @@ export function createPresence(
         closeWait(waiting, transport)
       }
     },
-    openMove(agentId, sessionId) {
-      hold(sessionMoves, agentId, sessionId)
-      observe(agentId).moves += 1
+    openMove({ agent_id: agentId, project_id, session }) {
+      hold(sessionMoves, agentId, session.id)
+      const agent = observe(agentId)
+      agent.moves += 1
+      agent.projectId = project_id
+      shared.changed(agentId)
       return () => {
-        observe(agentId).moves -= 1
-        release(sessionMoves, sessionId)
+        agent.moves -= 1
+        release(sessionMoves, session.id)
+        shared.changed(agentId)
       }
     },
     waitingSessions: () => [...sessionWaits.keys()],
@@ -233,9 +264,25 @@ export function createPresence(
       for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
       return overdue.map(([sessionId]) => sessionId)
     },
-    isOccupied: (agentId) => isOccupied(agents.get(agentId)),
+    waitsOf(agentId) {
+      const agent = agents.get(agentId)
+      if (agent === undefined || agent.projectId === '') return undefined
+      return {
+        agent_id: agentId,
+        project_id: agent.projectId,
+        waiting: isOccupied(agent) ? 1 : 0,
+        listening: agent.listens > 0 ? 1 : 0,
+        ended_at: agent.lastWaitEnded?.toISOString() ?? null,
+      }
+    },
+    isOccupied: (agentId) => isOccupied(everywhere(agentId)),
     touchPerson(userId, role, now) {
-      people.set(role === 'owner' ? owner : userId, now)
+      const key = role === 'owner' ? owner : userId
+      people.set(key, now)
+      shared.sawPerson(key, now)
+    },
+    heardOfPerson(key, at) {
+      if ((people.get(key)?.getTime() ?? 0) < at.getTime()) people.set(key, at)
     },
     ownerConnection(administratorIds, now) {
       const contacts = [owner, ...administratorIds].flatMap((each) => people.get(each) ?? [])
@@ -244,14 +291,14 @@ export function createPresence(
     },
     lastContact: (agentId) => agents.get(agentId)?.lastContact,
     overdueFrom(agentId, stored) {
-      const agent = agents.get(agentId)
-      const last = agent?.lastContact?.toISOString() ?? stored.last_contact_at
+      const agent = everywhere(agentId)
+      const last = lastOf(agent, stored)
       if ((agent?.listens ?? 0) > 0 || stored.contact_mode !== 'short_poll' || last === null) return undefined
       if (stored.session_state !== 'active') return undefined
       const due = dueAfter(last, stored.contact_interval_seconds ?? 0)
       return new Date(due.at.getTime() + due.graceMs)
     },
-    connection: (agentId, now, stored) => connection(agents.get(agentId), stored, now),
+    connection: (agentId, now, stored) => connection(everywhere(agentId), stored, now),
   }
 }
 
@@ -280,88 +327,3 @@ function release(all: Map<string, Held>, sessionId: string): void {
 }
 
 const levelOf = ({ waits, listens }: Observed): WaitLevel => (listens > 0 ? 2 : waits > 0 ? 1 : 0)
-
-const isOccupied = (agent: Observed | undefined): boolean =>
-  agent !== undefined && (agent.waits > 0 || agent.moves > 0)
-
-const unobserved: Observed = {
-  lastContact: undefined,
-  waits: 0,
-  listens: 0,
-  moves: 0,
-  lastWaitEnded: undefined,
-  renewed: undefined,
-}
-
-const observedOwner = (lastContact: Date | undefined): Observed => ({ ...unobserved, lastContact })
-
-const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
-
-/** Whether the agent has lost access, so that earlier contact no longer counts. */
-const hasLostAccess = (
-  { session_state, credential_expires_at: expires }: StoredContact,
-  wallIso: string,
-): boolean => session_state === 'fenced' || (expires !== null && expires <= wallIso)
-
-/** One instant in steady time and in wall time. */
-interface Instant {
-  readonly now: Date
-  readonly observed_at: string
-}
-
-function describe(
-  agent: Observed | undefined,
-  stored: StoredContact | undefined,
-  { now, observed_at }: Instant,
-): Connection {
-  if (stored !== undefined && hasLostAccess(stored, observed_at))
-    return disconnected(agent, stored, observed_at)
-  const open = isOccupied(agent)
-  const ended = agent?.lastWaitEnded
-  const receivesMessages = (agent?.listens ?? 0) > 0
-  const listening =
-    receivesMessages || (ended !== undefined && within(limits.listeningGraceSeconds, ended, now))
-  const last = agent?.lastContact?.toISOString() ?? stored?.last_contact_at ?? null
-  return {
-    connected: open || (last !== null && within(limits.connectedSeconds, new Date(last), now)),
-    listening_now: listening,
-    last_contact_at: last,
-    next_contact: listening
-      ? { kind: 'listening', expected_at: null, overdue: false }
-      : expected(last, stored, now),
-    observed_at,
-  }
-}
-
-function disconnected(agent: Observed | undefined, stored: StoredContact, observed_at: string): Connection {
-  return {
-    connected: false,
-    listening_now: false,
-    last_contact_at: agent?.lastContact?.toISOString() ?? stored.last_contact_at,
-    next_contact: { kind: 'unknown', expected_at: null, overdue: false },
-    observed_at,
-  }
-}
-
-/** A schedule belongs to its session, and an open wait overrides it. Contract §6 "Presence". */
-function expected(
-  last: string | null,
-  stored: StoredContact | undefined,
-  now: Date,
-): Connection['next_contact'] {
-  if (stored?.session_state !== 'active' || stored.contact_mode === null || last === null) {
-    return { kind: 'unknown', expected_at: null, overdue: false }
-  }
-  if (stored.contact_mode === 'checkpoint') {
-    return { kind: 'after_current_work_step', expected_at: null, overdue: false }
-  }
-  const { at, graceMs } = dueAfter(last, stored.contact_interval_seconds ?? 0)
-  const overdue = now.getTime() - at.getTime() > graceMs
-  return { kind: 'scheduled', expected_at: at.toISOString(), overdue }
-}
-
-/** When the next contact is due, and how late it may be. */
-const dueAfter = (last: string, intervalSeconds: number) => ({
-  at: new Date(Date.parse(last) + intervalSeconds * 1000),
-  graceMs: Math.max(limits.overdueSeconds, intervalSeconds / 10) * 1000,
-})

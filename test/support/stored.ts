@@ -7,7 +7,7 @@
 import { isOnPostgres } from './postgres.ts'
 import { openStore, type StoreStatement, type TestStore } from './test-store.ts'
 
-const spent = ['nonces', 'maintenance', 'steady_clock', 'lanes', 'nodes']
+const spent = ['nonces', 'maintenance', 'steady_clock', 'lanes', 'nodes', 'listeners', 'sign_in_failures']
 /** The name of a table that the test creates. */
 const counter = 'counted_changes'
 const unrefused = "WHERE kind <> 'access.refused'"

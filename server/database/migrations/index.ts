@@ -33,6 +33,7 @@ import { sql as m025, postgres as p025 } from './025_moved.ts'
 import { sql as m026, postgres as p026 } from './026_timeline.ts'
 import { sql as m027, postgres as p027 } from './027_nodes.ts'
 import { sql as m028, postgres as p028 } from './028_transfer_parts.ts'
+import { sql as m029, postgres as p029 } from './029_listeners.ts'
 
 export interface Migration {
   readonly number: number
@@ -71,6 +72,7 @@ export const migrations: readonly Migration[] = [
   { number: 26, name: 'timeline', sql: m026, postgres: p026 },
   { number: 27, name: 'nodes', sql: m027, postgres: p027 },
   { number: 28, name: 'transfer_parts', sql: m028, postgres: p028 },
+  { number: 29, name: 'listeners', sql: m029, postgres: p029 },
 ]
 
 /** The server is ready only if the database records these migrations. */

@@ -20,6 +20,7 @@ import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
+import { createListeners } from './listeners.ts'
 import { Membership } from './membership.ts'
 import { migrate } from './migrate.ts'
 import { readMoved, settleArrival } from './moving.ts'
@@ -122,6 +123,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       onTime: databaseClock.note,
       vacuum: () => vacuum(settings),
     })
+    const listenersLink = new Link(settings)
     const reader = createReader({ settings, connections: readConnections, check, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
     return {
@@ -139,6 +141,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       ...(node !== undefined && {
         channel: createChannel(settings, channelName(serverId), node.id),
         changes: createChanges(reader.read),
+        listeners: createListeners(listenersLink, node.id, steady.now),
       }),
       async close() {
         await reader.close()
@@ -146,6 +149,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
         await witness.close()
         if (membership?.leads()) await noteLast(link, steady)
         await membership?.leave()
+        await listenersLink.close()
         await link.close()
       },
     }

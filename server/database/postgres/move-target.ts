@@ -86,7 +86,17 @@ export async function settleMove(url: string, moveId: string): Promise<boolean> 
 
 const ownTables = [
   ...copiedTables.map(({ name }) => name),
-  ...['lanes', 'nodes', 'leases', 'oldest_program', 'place', 'moved', 'schema_migrations'],
+  ...[
+    'lanes',
+    'nodes',
+    'leases',
+    'oldest_program',
+    'place',
+    'moved',
+    'schema_migrations',
+    'listeners',
+    'sign_in_failures',
+  ],
 ]
 
 /** @throws TargetNotEmptyError, NewerDatabaseError, MovedError */

@@ -97,7 +97,8 @@ export function watchPermission(
     signal: stop.signal,
     watch(transfer) {
       watched = transfer
-      cleanups.push(context.presence.openMove(caller.agent_id, caller.session_id ?? ''))
+      const { agent_id, project_id, session_id = '' } = caller
+      cleanups.push(context.presence.openMove({ agent_id, project_id, session: { id: session_id } }))
       timer = setInterval(notice, everyMs).unref()
       return confirm()
     },

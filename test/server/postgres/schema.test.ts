@@ -34,7 +34,8 @@ describe.skipIf(!isOnPostgres)('a fresh database', () => {
           FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1`,
       ),
     )
-    const own = /^(leases|lanes|nodes|oldest_program|place)\.|^idempotency\.arrival/
+    const own =
+      /^(leases|lanes|listeners|nodes|oldest_program|place|sign_in_failures)\.|^idempotency\.arrival/
     const found = rows.map(({ name }) => name).filter((name) => !own.test(name))
     expect(found.sort()).toEqual(columnsOfSqlite())
   })

@@ -1,8 +1,11 @@
 /** Two server processes on one database tell each other what changed. Runs with `BRIDGE_TEST_STORE=postgres`. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Connection as Seen } from '../../../sdk/contract/presence.ts'
+import { enroll } from '../../support/agent.ts'
 import { agentAt, ownerAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
-import { isOnPostgres } from '../../support/postgres.ts'
-import { openEvents } from '../../support/streams.ts'
+import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
+import { openEvents, openPolls } from '../../support/streams.ts'
 import { openWait } from '../../support/waits.ts'
 
 describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
@@ -41,6 +44,71 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     expect(await stream.take('receipts')).toMatchObject({ receipts: [{ message_id: id }] })
     stream.close()
     await stream.ended
+  })
+
+  const seenAt = async ({ url }: { url: string }, agentId: string) => {
+    const target = `/api/admin/projects/${nodes.project.id}/agents/${agentId}`
+    const found = await ownerAt({ url }, nodes.owner).ok<{ connection: Seen }>({ target })
+    const { connected, listening_now, next_contact } = found.connection
+    return { connected, listening_now, kind: next_contact.kind }
+  }
+  const both = (agentId: string) =>
+    Promise.all([nodes.first, nodes.second].map((node) => seenAt(node, agentId)))
+
+  test('an agent that listens at one node listens at the other, until its listening runs out', async () => {
+    const { owner, project, second } = nodes
+    const { id } = await owner.createAgent(project.id, 'cleo')
+    const cleo = await enroll(nodes.first.url, await owner.enrollmentCode(project.id, id), () => new Date())
+    await cleo.startSession()
+    const stream = openEvents(agentAt(second, cleo))
+    await stream.opened
+    const listening = { connected: true, listening_now: true, kind: 'listening' }
+    await expect.poll(() => both(id), { interval: 20 }).toEqual([listening, listening])
+    const begunMs = performance.now()
+    stream.close()
+    await stream.ended
+    const silent = { connected: true, listening_now: false, kind: 'unknown' }
+    // Five seconds of grace at the node itself. The other one learns of the end within a second.
+    await expect.poll(() => both(id), { interval: 50, timeout: 10_000 }).toEqual([silent, silent])
+    expect(performance.now() - begunMs).toBeLessThan(7000)
+    await nodes.owner.ok({
+      target: `/api/admin/projects/${project.id}/agents/${id}/state`,
+      body: { state: 'disabled' },
+    })
+    const gone = { connected: false, listening_now: false, kind: 'unknown' }
+    expect(await both(id)).toEqual([gone, gone])
+  })
+
+  test('repeated long-polls are stored once, and the owner counts as connected at both nodes', async () => {
+    const { ben, second, first, ada } = nodes
+    const there = agentAt(second, ben)
+    const rowOf = () =>
+      onDatabase(first.data, async (client) => {
+        const { rows } = await client.query<{ xmin: string; listening: string }>(
+          'SELECT xmin, listening FROM listeners WHERE agent_id = $1',
+          [ben.id],
+        )
+        return rows
+      })
+    const poll = openPolls(there)
+    await expect.poll(async () => (await rowOf()).map(({ listening }) => Number(listening))).toEqual([1])
+    const [before] = await rowOf()
+    for (let round = 0; round < 3; round += 1) {
+      const { id } = await ada.send(conversation, ben.id, `again ${round}`)
+      await poll.messages(round + 1)
+      await there.acknowledge(id)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    expect(await rowOf()).toEqual([before])
+    poll.close()
+    const asked = await there.ok<{ recipient: { connection: { connected: boolean } } }>({
+      target: '/api/v1/messages',
+      body: {
+        ...{ conversation_id: await there.conversationWith(ben.id), recipient_agent_id: ben.id },
+        ...{ type: 'note', body: 'are you there?' },
+      },
+    })
+    expect(asked.recipient.connection.connected).toBe(true)
   })
 
   test("a commit at one node ends the owner's wait for events at the other", async () => {

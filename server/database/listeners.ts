@@ -1,0 +1,28 @@
+/** The agents that wait at each node of a database. */
+export interface Listener {
+  readonly agent_id: string
+  readonly project_id: string
+  /** Whether a wait, an upload or a download is open. */
+  readonly waiting: 0 | 1
+  /** Whether a wait for messages is open. */
+  readonly listening: 0 | 1
+  /** Steady time of this state. */
+  readonly since: string
+  /** When the last wait for messages ended, in steady time. */
+  readonly ended_at: string | null
+}
+
+export interface ListenerAt extends Listener {
+  readonly node_id: string
+}
+
+export interface Listeners {
+  /** Stores the state of agents at this node. */
+  write(listeners: readonly Listener[]): Promise<void>
+  /** Reads the states at the other nodes that are alive. */
+  readOthers(): Promise<readonly ListenerAt[]>
+  /** Returns the ids of the nodes that are alive. */
+  readNodes(): Promise<readonly string[]>
+  /** Removes the states at nodes that have ended, and those of agents that have long left this one. */
+  clean(): Promise<void>
+}
