@@ -1,10 +1,12 @@
 /** The real opencode with our plugin and a scripted model. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
 import { noticesIn, requestOf, Scene, secret } from './scene.ts'
 
 let scene: Scene
+// One start takes 10 s, and over a minute on a busy machine.
+vi.setConfig({ testTimeout: 300_000 })
 beforeEach(async () => {
   scene = await Scene.make()
   installed()
@@ -40,10 +42,9 @@ const environment = () => ({
   OPENCODE_DISABLE_MODELS_FETCH: 'true',
 })
 
-const start = (model: ScriptedModel, command: readonly string[]) => {
+const start = (model: ScriptedModel, ...args: readonly string[]) => {
   scene.write('.config/opencode/opencode.json', settingsOf(model))
-  const [program = '', ...args] = [...command, 'run', 'hello']
-  return scene.command(program, args, environment())
+  return scene.command('opencode', ['run', ...args], environment())
 }
 
 describe.skipIf(!has('opencode'))('opencode run', () => {
@@ -58,7 +59,7 @@ describe.skipIf(!has('opencode'))('opencode run', () => {
     await scene.run(['hooks', 'install', 'opencode', '--profile', 'cleo'])
     const { id } = await scene.mail()
     ids.push(id)
-    const { code, stdout } = await start(script, ['opencode'])
+    const { code, stdout } = await start(script, 'hello')
     expect([code, stdout]).toEqual([0, expect.stringContaining('handled')])
     const [first, second] = script.requests
     expect([first && noticesIn(first), first?.text.includes('SECRET')]).toEqual([1, false])
@@ -69,6 +70,25 @@ describe.skipIf(!has('opencode'))('opencode run', () => {
     await scene.run(['hooks', 'uninstall', 'opencode'])
     expect(scene.exists('.config/opencode/plugins')).toBe(false)
     expect(scene.read('.config/opencode/opencode.json')).toBe(JSON.stringify(settingsOf(script)))
+  })
+
+  test('mail during its turn continues it at its end, once', async () => {
+    const script = await scene.model(async (_request, number) => {
+      if (number === 0) await scene.mail()
+      return { text: `answer ${number}` }
+    })
+    await scene.run(['hooks', 'install', 'opencode', '--profile', 'cleo'])
+    const { code, stdout } = await start(script, 'hello')
+    expect([code, stdout]).toEqual([0, expect.stringContaining('answer 1')])
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+    // A session that goes on is told at its start of what it has not acknowledged.
+    const second = await start(script, '--continue', 'go on')
+    expect([second.code, second.stdout]).toEqual([0, expect.stringContaining('answer 2')])
+    const [, , resumed] = script.requests
+    expect([resumed && noticesIn(resumed), resumed?.text.includes('answer 1')]).toEqual([2, true])
+    await scene.quiet()
   })
 })
 

@@ -54,6 +54,9 @@ async function noticeAt(event, session, directory, more) {
   }
 }
 
+/** Whether this is "opencode run". It exits when the session is idle, so a notice must come before that. */
+const isOneTurn = process.argv.slice(2).includes('run')
+
 export const AgentBridge = async ({ client, directory }) => {
   /** Sessions of subagents. They get no notices. */
   const subagents = new Set()
@@ -63,10 +66,12 @@ export const AgentBridge = async ({ client, directory }) => {
   const woken = new Set()
   const waiters = new Map()
 
-  const wake = async (session, notice) => {
+  /** Prompts the session, or only adds the prompt to its running turn, which then goes on with it. */
+  const wake = async (session, notice, isRunning = false) => {
     woken.add(session)
     const parts = [{ type: 'text', text: notice, synthetic: true }]
-    await client.session.promptAsync({ path: { id: session }, body: { parts } }).catch(() => woken.delete(session))
+    const given = { path: { id: session }, body: { parts, ...(isRunning && { noReply: true }) } }
+    await client.session[isRunning ? 'prompt' : 'promptAsync'](given).catch(() => woken.delete(session))
   }
   /**
    * Waits for mail in the background. The hook itself ends at once if another process of the profile waits.
@@ -143,6 +148,11 @@ export const AgentBridge = async ({ client, directory }) => {
       // The id sorts behind that of the last part.
       const { sessionID: session, messageID } = last
       parts.push({ id: last.id + 'n', sessionID: session, messageID, type: 'text', text: notice, synthetic: true })
+    },
+    'experimental.text.complete': async ({ sessionID }) => {
+      if (!isOneTurn || subagents.has(sessionID) || woken.has(sessionID)) return
+      const notice = await noticeAt('session.idle', sessionID, directory, { stop_hook_active: false })
+      if (notice !== undefined) await wake(sessionID, notice, true)
     },
     'tool.execute.after': async ({ sessionID }, output) => {
       if (subagents.has(sessionID)) return

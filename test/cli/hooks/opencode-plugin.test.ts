@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { pluginText } from '../../../cli/hooks/install/opencode-plugin.ts'
 
 interface Output {
@@ -16,12 +16,14 @@ interface Plugin {
   event(given: { event: { type: string; properties: object } }): Promise<void>
   'chat.message'(input: { sessionID: string }, output: Output): Promise<void>
   'tool.execute.after'(input: { sessionID: string }, output: Output): Promise<void>
+  'experimental.text.complete'(input: { sessionID: string }): Promise<void>
 }
 
+let loaded = 0
 let folder: string
 /** Sessions that opencode knows, by id. */
 let sessions: Record<string, { readonly parentID?: string }>
-let prompts: { path: { id: string }; body: { parts: { text: string }[] } }[]
+let prompts: { path: { id: string }; body: { parts: { text: string }[]; noReply?: boolean } }[]
 let others: readonly ((code: number) => void)[]
 beforeEach(async () => {
   others = process.listeners('exit')
@@ -60,14 +62,19 @@ async function load(notices: Record<string, unknown>, slow: readonly string[] = 
     server: ['/node', '/bridge', 'mcp'],
     name: 'agent-bridge',
   }
-  const path = join(folder, 'plugin.mjs')
+  // A path of its own, because a module is loaded once.
+  loaded += 1
+  const path = join(folder, `plugin-${loaded}.mjs`)
   await writeFile(path, pluginText(facts))
   const { AgentBridge } = await import(pathToFileURL(path).href)
   const promptAsync = async (prompt: (typeof prompts)[number]) => {
     prompts.push(prompt)
   }
   const get = async ({ path: { id } }: { path: { id: string } }) => ({ data: sessions[id] })
-  return AgentBridge({ client: { session: { promptAsync, get } }, directory: '/project' })
+  return AgentBridge({
+    client: { session: { promptAsync, prompt: promptAsync, get } },
+    directory: '/project',
+  })
 }
 
 const inputs = async (): Promise<Record<string, unknown>[]> =>
@@ -145,6 +152,27 @@ test('at the end of a turn the notice continues it, and the next end says so; th
   await vi.waitFor(async () => expect(await events()).toContain('wait'), 10_000)
   const ends = (await inputs()).filter((input) => input.hook_event_name === 'session.idle')
   expect(ends.map((input) => input.stop_hook_active)).toEqual([false, true])
+})
+
+test('in opencode run, mail at the end of a text goes into the running turn, once; elsewhere it does not', async () => {
+  const words = process.argv
+  onTestFinished(() => {
+    process.argv = words
+  })
+  process.argv = ['bun', '/opencode', 'run', 'hello']
+  const plugin = await load({ 'session.idle': { notice: 'mail' } })
+  for (let texts = 0; texts < 2; texts += 1) await plugin['experimental.text.complete']({ sessionID: 's1' })
+  const parts = [{ type: 'text', text: 'mail', synthetic: true }]
+  expect(prompts).toEqual([{ path: { id: 's1' }, body: { parts, noReply: true } }])
+  await plugin.event(idle)
+  await vi.waitFor(async () => expect(await events()).toContain('wait'), 10_000)
+  expect((await inputs()).map((input) => input.stop_hook_active)).toEqual([false, true, undefined])
+
+  process.argv = ['bun', '/opencode', '--prompt', 'hello']
+  await rm(join(folder, 'log'))
+  const other = await load({ 'session.idle': { notice: 'mail' } })
+  await other['experimental.text.complete']({ sessionID: 's1' })
+  expect(await events()).toEqual([])
 })
 
 test('a waiter with mail wakes the idle session', async () => {
