@@ -4,19 +4,21 @@ import type { CliContext } from '../context.ts'
 
 export function hintOf(
   error: BridgeError | LocalError,
-  context: Pick<CliContext, 'keptIds' | 'address'>,
+  context: Pick<CliContext, 'keptIds' | 'address' | 'takes'>,
 ): string | undefined {
   const isRefusal = error.name === 'BridgeError'
   const refused = isRefusal ? refusals[error.code as RefusalCode] : undefined
+  // A person has to act on these before the outbox can be sent.
+  const certificate =
+    error.code === 'certificate_refused' ? certificateHint(error.message, context.takes.words) : undefined
+  const toMend = addressHint(error, context.address) ?? refused ?? certificate
   const kept = context.keptIds.at(-1)
   if (kept !== undefined) {
-    const addressed = addressHint(error, context.address) ?? refused
-    return addressed === undefined
+    return toMend === undefined
       ? `kept in the outbox as ${kept}; the next command sends it, or bridge outbox flush`
-      : `${addressed}; until then the outbox keeps ${kept}`
+      : `${toMend}; until then the outbox keeps ${kept}`
   }
-  const hint = addressHint(error, context.address) ?? refused
-  return hint ?? (isRefusal ? lookedUp(error as BridgeError) : localHint(error as LocalError))
+  return toMend ?? (isRefusal ? lookedUp(error as BridgeError) : locals[error.code as LocalErrorCode])
 }
 
 const lookedUp = ({ code, requestId }: BridgeError): string | undefined =>
@@ -42,17 +44,23 @@ export function addressHint(
   return undefined
 }
 
-const localHint = ({ code, message }: LocalError): string | undefined =>
-  code === 'certificate_refused' ? certificateHint(message) : locals[code]
-
 /** Hint by the reason of the refusal, which stands in parentheses at the end of the message. */
-function certificateHint(message: string): string {
+function certificateHint(message: string, words: string): string {
   const reason = /\(([A-Z_]+)\)$/.exec(message)?.[1] ?? ''
   if (/EXPIRED|NOT_YET/.test(reason))
     return "is this machine's clock right? if it is, the node's operator has to renew the certificate"
   if (reason.includes('ALTNAME'))
     return 'use the name that the certificate was issued for in the address of the node'
-  return 'NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust; bridge enroll --ca keeps one'
+  return `NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust; ${keeperOf(words)}`
+}
+
+/** The command that keeps an authority, so that later ones trust it. */
+function keeperOf(words: string): string {
+  if (words === 'admin setup') return 'bridge admin setup --ca keeps one'
+  if (/^admin\b/.test(words)) return 'bridge admin login --ca keeps one'
+  return words === 'enroll'
+    ? 'bridge enroll --ca keeps one'
+    : 'bridge enroll --ca, with a new code from the owner, keeps one'
 }
 
 const ownerDecides = 'stop here; only the owner can change this'

@@ -2,7 +2,7 @@
  * A node with TLS and client processes: the program gets the authority by NODE_EXTRA_CA_CERTS, or refuses the
  * node.
  */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -55,7 +55,13 @@ test('owner and agent use the node, a client without the authority refuses it, a
     home.run(['admin', 'setup', '--name', 'olu', ...at, '--password-stdin', ...more], {
       stdin: `${link.trim()}\n${password}\n`,
     })
-  expect(await setUp()).toMatchObject({ code: 9, stderr: expect.stringContaining('does not trust') })
+  const refused = (keeper: string) => ({
+    code: 9,
+    stderr: expect.stringMatching(
+      `this machine does not trust .*\nhint: NODE_EXTRA_CA_CERTS names a file with the certificate authority to trust; ${keeper}`,
+    ),
+  })
+  expect(await setUp()).toMatchObject(refused('bridge admin setup --ca keeps one\n'))
   expect(await setUp('--ca', key)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('holds no certificate'),
@@ -65,7 +71,7 @@ test('owner and agent use the node, a client without the authority refuses it, a
   // Elsewhere, the owner gives the authority once, and the sign-in keeps it.
   const far = (words: string[]) => home.run([...words, '--profile', 'far'], { stdin: `${password}\n` })
   const login = ['admin', 'login', ...at, '--name', 'olu', '--password-stdin']
-  expect(await far(login)).toMatchObject({ code: 9, stderr: expect.stringContaining('does not trust') })
+  expect(await far(login)).toMatchObject(refused('bridge admin login --profile far --ca keeps one\n'))
   expect(await far([...login, '--ca', key])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('holds no certificate'),
@@ -78,12 +84,23 @@ test('owner and agent use the node, a client without the authority refuses it, a
   const { stdout: prompt } = await ok(['admin', 'enrollment', 'create', 'ada'])
   const [, code] = /<<'CODE'\n(\S+)\nCODE/.exec(prompt) ?? []
   const enroll = ['enroll', '--url', url]
-  expect(await home.run(enroll, { stdin: `${code}\n` })).toMatchObject({
-    code: 9,
-    stderr: expect.stringMatching(/this machine does not trust .*\nhint: NODE_EXTRA_CA_CERTS names a file/),
-  })
+  expect(await home.run(enroll, { stdin: `${code}\n` })).toMatchObject(
+    refused('bridge enroll --ca keeps one\n'),
+  )
   await ok(enroll, `${code}\n`)
   await ok(['send', 'owner', 'over TLS'])
+  const again = 'bridge enroll --ca, with a new code from the owner, keeps one'
+  expect(await home.run(['peers'])).toMatchObject(refused(`${again}\n`))
+  expect(await home.run(['send', 'owner', 'later'])).toMatchObject(
+    refused(`${again}; until then the outbox keeps \\S+\n`),
+  )
+  await ok(['outbox', 'flush'])
+  const signedIn = join(home.folder, 'bridge', 'profiles', 'far', 'owner.json')
+  const { ca: _, ...without } = JSON.parse(readFileSync(signedIn, 'utf8'))
+  writeFileSync(signedIn, JSON.stringify(without), { mode: 0o600 })
+  expect(await far(['admin', 'whoami'])).toMatchObject(
+    refused('bridge admin login --profile far --ca keeps one\n'),
+  )
 
   const served = () =>
     new Promise<string>((resolve, reject) => {
