@@ -103,7 +103,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       },
       onCommit: commits.notify,
       onGroup: meters?.group,
-      onFull: storage.noteFull,
+      onFull: config.databaseUrl === undefined ? storage.noteFull : storage.noteDatabaseFull,
       isStorageFull: () => storage.state === 'full',
       onEffectError: (error) => app.log.error({ err: error }, 'a step that runs after a commit failed'),
       self: {

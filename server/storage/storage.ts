@@ -27,6 +27,8 @@ export interface Storage {
   readonly state: StorageState
   /** Called by the writer when the disk refused a write. */
   noteFull(): void
+  /** Called when the disk of a database server refused a write. It may be that of the data folder. */
+  noteDatabaseFull(): void
   /** Adds a listener that frees space. It is called on entering `full` and every minute in that state. */
   onFull(freeSpace: () => void): void
   /**
@@ -100,12 +102,20 @@ export function openStorage(options: StorageOptions): Storage {
       enter('lean', 'the database file has free space again', freeBytes)
   }
 
+  const noteFull = () => {
+    if (bytes > 0 && state !== 'full') fill('the disk is full; new data is refused')
+  }
+
   return {
     get state() {
       return state
     },
-    noteFull() {
-      if (bytes > 0 && state !== 'full') fill('the disk is full; new data is refused')
+    noteFull,
+    noteDatabaseFull() {
+      const { bavail, bsize } = statfsSync(data)
+      // On another disk the reserve frees nothing, and would be made again at once.
+      if (bavail * bsize < neededForReserve(bytes)) noteFull()
+      else log.error('the disk of the database is full')
     },
     onFull: (freeSpace) => void listeners.push(freeSpace),
     watch(unusedBytes) {

@@ -27,6 +27,12 @@ const programs = globSync('/usr/lib/postgresql/*/bin').sort().at(-1)
 /** Whether this machine has PostgreSQL. */
 export const hasPostgres = programs !== undefined && process.platform === 'linux'
 
+/** Folders for the data and for the WAL of a cluster, which may be on disks of their own. */
+export interface Disks {
+  readonly data?: string
+  readonly wal?: string
+}
+
 export class Cluster {
   /** The superuser `postgres` in the database `postgres`. */
   readonly url: string
@@ -34,16 +40,24 @@ export class Cluster {
   readonly folder: string
   readonly data: string
 
-  private constructor(folder: string, port: number) {
+  readonly #wal: string | undefined
+
+  private constructor(folder: string, port: number, wal?: string) {
     this.folder = folder
+    this.#wal = wal
     this.data = join(folder, 'data')
     this.port = port
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
   }
 
   /** Makes and starts a cluster. `settings` are lines of `postgresql.conf`, `access` the first of `pg_hba.conf`. */
-  static async start(settings: readonly string[] = [], access: readonly string[] = []): Promise<Cluster> {
-    const cluster = new Cluster(makeFolder(), await freePort())
+  static async start(
+    settings: readonly string[] = [],
+    access: readonly string[] = [],
+    on: Disks = {},
+  ): Promise<Cluster> {
+    const wal = on.wal === undefined ? undefined : makeFolder(on.wal)
+    const cluster = new Cluster(makeFolder(on.data), await freePort(), wal)
     cluster.#run('initdb', [
       '-D',
       cluster.data,
@@ -55,6 +69,7 @@ export class Cluster {
       '-E',
       'UTF8',
       '--locale=C.UTF-8',
+      ...(wal === undefined ? [] : ['-X', wal, '--wal-segsize=1']),
     ])
     cluster.configure([
       `port = ${cluster.port}`,
@@ -135,8 +150,13 @@ export class Cluster {
     }
   }
 
+  get isRunning(): boolean {
+    return this.#pids().length > 0
+  }
+
   async close(): Promise<void> {
     await this.kill()
+    if (this.#wal !== undefined) rmSync(this.#wal, { recursive: true, force: true })
     rmSync(this.folder, { recursive: true, force: true })
   }
 
@@ -201,8 +221,8 @@ function owner(): Owner {
   return found
 }
 
-function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'bridge-cluster-'))
+function makeFolder(under = tmpdir()): string {
+  const folder = mkdtempSync(join(under, 'bridge-cluster-'))
   chmodSync(folder, 0o755)
   const { uid, gid } = owner()
   if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)

@@ -29,6 +29,7 @@ import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
 import { createReader } from './reader.ts'
+import { untilSpace } from './space.ts'
 import { Timeline } from './timeline.ts'
 import { confirmedTime, recordPlace, Witness } from './witness.ts'
 import { createWriter } from './write-queue.ts'
@@ -121,6 +122,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       ...{ link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
+      untilSpace: (signal) => untilSpace(settings, signal),
       vacuum: () => vacuum(settings),
     })
     const listenersLink = new Link(settings)

@@ -2,7 +2,8 @@
  * The writer of a node on PostgreSQL. One group runs at a time; requests that arrive meanwhile form the next.
  *
  * If a group fails as a whole, all of its requests get 503 and the process stays. The next group tries again,
- * so the node writes again as soon as the database does.
+ * so the node writes again as soon as the database does. If a group found no space, the writer also tries
+ * whether there is space again, so that the node becomes ready without a request.
  *
  * Contract §2 "Group commit".
  */
@@ -17,6 +18,8 @@ import { GroupFailedError, type GroupOptions, type GroupRun, Groups, type LanedR
 export interface WriterOptions extends GroupOptions, Omit<WriterEvents, 'onFatal'> {
   /** Most requests in one commit, by default 128. */
   readonly maxGroup?: number
+  /** Resolves once the database has space again, or the signal is aborted. */
+  readonly untilSpace: (signal: AbortSignal) => Promise<void>
   /** Removes the space of deleted rows from the files of the database. */
   readonly vacuum: () => Promise<boolean>
 }
@@ -51,6 +54,9 @@ class WriteQueue {
   #state: 'open' | 'full' = 'open'
   #isClosed = false
   #draining: Promise<void> | undefined
+  readonly #closing = new AbortController()
+  #fullTimes = 0
+  #watching: Promise<void> | undefined
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -76,7 +82,9 @@ class WriteQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#closing.abort()
     await this.#draining
+    await this.#watching
   }
 
   async #drain(): Promise<void> {
@@ -137,11 +145,28 @@ class WriteQueue {
     this.stats.failedGroups += 1
     const full = error instanceof GroupFailedError && error.full
     if (full) this.#options.onFull?.()
-    if (full) this.#state = 'full'
+    if (full) this.#enterFull()
     for (const { reject } of group) reject(full ? storageFull(error) : unavailable(error))
     const failure: GroupReport['failure'] = full ? 'full' : 'refused'
     const groupMs = this.#options.monotonicMs() - beganMs
     this.#options.onGroup?.({ requests: group.length, groupMs, commitMs: undefined, failure })
+  }
+
+  #enterFull(): void {
+    this.#state = 'full'
+    this.#fullTimes += 1
+    this.#watching ??= this.#leaveFull().finally(() => {
+      this.#watching = undefined
+    })
+  }
+
+  async #leaveFull(): Promise<void> {
+    for (let tried = -1; tried !== this.#fullTimes; ) {
+      // If another group finds no space meanwhile, the result is outdated.
+      tried = this.#fullTimes
+      await this.#options.untilSpace(this.#closing.signal)
+    }
+    if (this.#state === 'full') this.#state = 'open'
   }
 }
 

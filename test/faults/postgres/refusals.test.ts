@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
     await inside(faultsOnDemand)
   })
   beforeEach(async () => {
-    await readyAfter(server)
+    expect(await readyAfter(server)).toBeLessThan(2000)
   })
   afterAll(async () => {
     const errors = server === undefined ? [] : bugsIn(server.errors)
@@ -90,6 +90,13 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
     await inside('UPDATE faults SET code = NULL')
     expect((await statusOf(text)).status).toBe(200)
     expect(await stored(text)).toBe(1)
+  })
+
+  test('after no space the node is ready again without a request', async () => {
+    await inside("UPDATE faults SET code = '53100', at_commit = false")
+    expect(await statusOf('no-space')).toMatchObject({ error: 'storage_full' })
+    await inside('UPDATE faults SET code = NULL')
+    expect(await readyAfter(server)).toBeLessThan(2000)
   })
 
   test('a table that another client has locked delays writes for at most ten seconds', async () => {

@@ -1,6 +1,6 @@
 /**
  * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the node
- * writes within five seconds of the promotion. The node reaches its database through a proxy that is switched
+ * is ready within two seconds of the promotion, and writes within five. The node reaches its database through a proxy that is switched
  * over, as behind a load balancer or an address that moves.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,6 +12,7 @@ import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const writesWithinMs = 5000
+const readyWithinMs = 2000
 
 describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`, () => {
   let primary: Cluster
@@ -40,7 +41,7 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     const { status } = await fetch(`${load.server.url}/api/ready`)
     expect(status).toBe(503)
     way.lead(primary.port)
-    await readyAfter(load.server)
+    expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
   })
 
   test('no answered effect is lost, and writes succeed within five seconds of the promotion', async () => {
@@ -49,6 +50,7 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     way.lead(standby.port)
     standby.promote()
     const promotedMs = machineMs()
+    expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
     await load.crew.answers(1)
     expect(machineMs() - promotedMs).toBeLessThan(writesWithinMs)
     await load.crew.answers(100)

@@ -77,7 +77,9 @@ async function readStored(cluster: Cluster) {
   return { audit, tasks: tasks as readonly StoredTask[] }
 }
 
-/** Resolves with the milliseconds until the node is ready. */
+const gaveUpMs = 60_000
+
+/** Resolves with the milliseconds until the node is ready. @throws if it is not within a minute */
 export async function readyAfter({ url }: ServerProcess): Promise<number> {
   const beganMs = performance.now()
   for (;;) {
@@ -85,7 +87,9 @@ export async function readyAfter({ url }: ServerProcess): Promise<number> {
       ({ ok }) => ok,
       () => false,
     )
-    if (ready) return performance.now() - beganMs
+    const tookMs = performance.now() - beganMs
+    if (ready) return tookMs
+    if (tookMs > gaveUpMs) throw new Error('the node is not ready')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
