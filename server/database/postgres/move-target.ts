@@ -59,6 +59,7 @@ export async function openMoveTarget({ url, serverId, columns, clock }: TargetOp
         text: 'UPDATE replay_floor SET floor = floor + $1',
         values: [floorRaisedBy],
       })
+      // SQLite makes the ids of all projects in one order, so the greatest of all is a bound for each project.
       await connection.query({
         text: `INSERT INTO lanes (lane, last) SELECT id, $1 FROM projects UNION ALL SELECT $2, $1
           ON CONFLICT (lane) DO UPDATE SET last = excluded.last`,

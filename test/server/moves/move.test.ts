@@ -182,10 +182,19 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
   })
 
   test('the node serves everything from PostgreSQL, and a retry gets its first answer', async () => {
+    const idsOf = async () =>
+      (await database.query<{ id: string }>('SELECT id FROM messages UNION SELECT id FROM audit')).map(
+        ({ id }) => id,
+      )
+    const moved = await idsOf()
     server = await startOn(scene.data, { port: scene.port })
     await expectServed(scene)
     await server.stop()
     dropConnections(server.url)
+    // In each project, and in the records of the node.
+    const made = (await idsOf()).filter((id) => !moved.includes(id))
+    expect(made.length).toBeGreaterThan(1)
+    expect(made.filter((id) => id <= (moved.sort().at(-1) ?? ''))).toEqual([])
   })
 
   test('the way back fills an empty folder only', async () => {
