@@ -21,11 +21,13 @@ export {
   issueSetupLink,
   issueTelemetryToken,
   maintain,
+  movePackagesOf,
   readAddress,
   restoreBackup,
   rotateKey,
 } from './host/init.ts'
 export type { CopiedRows } from './host/moves/copy.ts'
+export type { MovedPackages } from './host/moves/package-stores.ts'
 export { type MoveReport, moveToDatabase } from './host/moves/to-database.ts'
 export { moveToFolder } from './host/moves/to-folder.ts'
 export { objectPlaceOf } from './packages-place.ts'

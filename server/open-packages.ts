@@ -1,8 +1,11 @@
 /** Opens the store of packages that the settings name. The client of an object store is loaded only for one. */
-import type { FastifyBaseLogger } from 'fastify'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Pace } from '../sdk/parts/receive.ts'
 import type { Config } from './config.ts'
+import { ConfigError } from './config-error.ts'
 import type { NodeDatabase } from './database/node-database.ts'
+import type { Db } from './database/tables.ts'
 import { createFolderPackages } from './package-store/folder/packages.ts'
 import type { Packages } from './package-store/packages.ts'
 
@@ -15,21 +18,47 @@ export interface PackageServices {
   readonly pace: Pace | undefined
   readonly random: (bytes: number) => Buffer
   readonly store: Pick<NodeDatabase, 'serverId' | 'reader' | 'writer'>
-  readonly log: FastifyBaseLogger
+  readonly onFailure: (error: unknown, transferId?: string) => void
 }
 
 /** @throws PackagesUnusableError */
 export async function openPackages(
   { data, packageSpareBytes, packagesPlace: place }: Config,
-  { monotonicMs, processMs, pace, random, store, log }: PackageServices,
+  { monotonicMs, store, ...services }: PackageServices,
 ): Promise<Packages> {
   if (place === undefined)
     return createFolderPackages({ data, spareBytes: packageSpareBytes, elapsedMs: monotonicMs })
   const { openObjectPackages } = await import('./package-store/objects/open.ts')
-  return openObjectPackages({
-    ...{ place, processMs, pace, random, serverId: store.serverId },
-    ...{ read: store.reader.read, write: store.writer.write },
-    onFailure: (error, transfer) =>
-      log.error({ err: error, ...(transfer !== undefined && { transfer }) }, 'the object store failed'),
-  })
+  const { read } = store.reader
+  const { write } = store.writer
+  return openObjectPackages({ ...services, place, serverId: store.serverId, read, write })
+}
+
+/** Requires that the bytes of no open transfer are in the other kind of store. @throws ConfigError */
+export async function requireNoneElsewhere(
+  { data, packagesPlace: place }: Pick<Config, 'data' | 'packagesPlace'>,
+  { reader }: Pick<NodeDatabase, 'reader'>,
+): Promise<void> {
+  const open = await reader.read(openPackagesIn)
+  const inFolder = ({ id }: { id: string }) => existsSync(join(data, 'packages', id))
+  const elsewhere = open.filter((each) =>
+    place === undefined ? each.parts > 0 && !inFolder(each) : each.parts === 0 && inFolder(each),
+  )
+  if (elsewhere.length === 0) return
+  const [here, there] = place === undefined ? ['folder', 'an object store'] : [place.name, 'the data folder']
+  throw new ConfigError(
+    `packages is ${here}, but ${elsewhere.length} open packages are in ${there}: stop the node and run bridge server move --packages ${place === undefined ? 'folder' : here}`,
+  )
+}
+
+const openPackagesIn = async (db: Db): Promise<{ id: string; parts: number }[]> => {
+  const rows = await db
+    .selectFrom('transfers')
+    .leftJoin('transfer_parts', 'transfer_parts.transfer_id', 'transfers.id')
+    .select((eb) => ['transfers.id', eb.fn.count<number | string>('transfer_parts.part').as('parts')])
+    .where('transfers.ends_at', 'is not', null)
+    .where('transfers.stored_parts', '>', 0)
+    .groupBy('transfers.id')
+    .execute()
+  return rows.map(({ id, parts }) => ({ id, parts: Number(parts) }))
 }

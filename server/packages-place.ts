@@ -41,10 +41,7 @@ const usualRegion = 'us-east-1'
 /** Returns the bucket that the settings name, or undefined for the data folder. @throws ConfigError */
 export function objectPlaceOf(settings: PlaceSettings, env: Environment): ObjectPlace | undefined {
   const { packages, endpoint, region: given } = settings
-  if (packages === 'folder') {
-    if (endpoint !== '') throw new ConfigError('packages_endpoint needs packages, such as s3://bucket/prefix')
-    return undefined
-  }
+  if (packages === 'folder') return undefined
   const [, bucket = '', path = ''] = /^s3:\/\/([^/?#@]*)\/?([^?#]*)$/.exec(packages) ?? []
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket) || !isPath(path))
     throw new ConfigError('packages must be folder, or a bucket and a prefix such as s3://bucket/prefix')

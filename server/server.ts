@@ -32,7 +32,7 @@ import { jobsOf } from './maintenance-jobs.ts'
 import { listenForScrapes, type ScrapeListener } from './metrics/listener.ts'
 import type { WatchingMeters } from './metrics/registry.ts'
 import { loadOf, observe } from './observe.ts'
-import { openPackages } from './open-packages.ts'
+import { openPackages, requireNoneElsewhere } from './open-packages.ts'
 import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
@@ -121,9 +121,11 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         ),
     })
     bus = createBus(store, monotonicMs, app.log)
+    await requireNoneElsewhere(config, store)
     packages = await openPackages(config, {
-      ...{ monotonicMs, processMs, random, store, log: app.log },
-      pace: chance.packagePace,
+      ...{ monotonicMs, processMs, random, store, pace: chance.packagePace },
+      onFailure: (error, transfer) =>
+        app.log.error({ err: error, ...(transfer && { transfer }) }, 'the object store failed'),
     })
     const context = createContext({
       config,

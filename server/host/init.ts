@@ -28,6 +28,7 @@ import { type RestoreOptions, type RestoreReport, restore } from './backups/rest
 import { finishRestore, type RestoredOptions, type RestoredReport } from './backups/restored.ts'
 import { type RotationReport, rotateEnvelopeKey } from './key-rotation.ts'
 import { maintainStore } from './maintain.ts'
+import { type MovedPackages, type MovePackagesOptions, movePackages } from './moves/package-stores.ts'
 
 export interface Initialised {
   readonly serverId: string
@@ -99,6 +100,10 @@ export const restoreBackup = (options: Omit<RestoreOptions, 'monotonicMs'>): Pro
 export const finishDatabaseRestore = (
   options: Omit<RestoredOptions, 'monotonicMs'>,
 ): Promise<RestoredReport> => finishRestore({ ...options, monotonicMs: () => performance.now() })
+
+/** Moves the packages of a stopped node. @throws as {@link movePackages} */
+export const movePackagesOf = (options: Omit<MovePackagesOptions, 'monotonicMs'>): Promise<MovedPackages> =>
+  movePackages({ ...options, monotonicMs: () => performance.now() })
 
 const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =>
   withStore(config, async (maker) => linkUrl(originOf(config), kind, await makeLinkToken(maker, kind)))

@@ -26,6 +26,15 @@ export function removePackage(context: Context, transferId: string): Promise<voi
   return removal
 }
 
+/** Time in which every node has stopped the bytes of an ended transfer; see `packages/permission.ts`. */
+const stoppedMs = 2500
+
+/** Resolves when no other node moves bytes of a transfer whose end is committed. A lone node waits for none. */
+async function stoppedEverywhere(context: Context): Promise<void> {
+  const nodes = await context.nodes.list()
+  if (nodes.some(({ id }) => id !== context.nodes.id)) await pause(stoppedMs, undefined, { ref: false })
+}
+
 /** Maximum time that an answer waits for the disk to free the bytes. */
 const freeingMs = 250
 
@@ -43,11 +52,15 @@ async function detach(context: Context, transferId: string): Promise<{ readonly 
 
 async function remove(context: Context, transferId: string): Promise<void> {
   try {
+    const stopped = stoppedEverywhere(context)
+    stopped.catch(() => {})
     const { freed } = await detach(context, transferId)
+    await stopped
     await context.write(everyLane, async (tx) => {
       const row = await store.findUnremoved(tx.db, transferId)
       if (row === undefined) return
       const removed = await store.changeTransfer(tx, row, { removed_at: tx.nowIso, reserved_bytes: 0 })
+      await store.forgetParts(tx, transferId)
       await recordTransfer(tx, removed, { kind: 'transfer.package_removed', actor: systemActor })
     })
     await freed

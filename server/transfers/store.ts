@@ -159,6 +159,11 @@ export async function listUnremoved(db: Db, limit: number): Promise<string[]> {
 export const findUnremoved = (db: Db, id: string): Promise<TransferRow | undefined> =>
   unremoved(db).selectAll().where('id', '=', id).executeTakeFirst()
 
+/** Removes the record of the parts of a removed package. */
+export async function forgetParts(tx: Tx, id: string): Promise<void> {
+  await tx.db.deleteFrom('transfer_parts').where('transfer_id', '=', id).execute()
+}
+
 const open = prepared<{ id: string }>()((db, p) =>
   db
     .selectFrom('transfers')

@@ -17,13 +17,19 @@ interface MoveOptions {
 export function moveCommand(context: CliContext, run = move): Command {
   const move = command('move', 'bridge server move --database postgres://agents@db.example/agents')
     .description(
-      'Move a stopped node from SQLite in its data folder to an empty PostgreSQL database that exists, or with --to from PostgreSQL to a new data folder. All rows are copied and compared; then the old place starts no node. If the command is killed, run it again.',
+      'Move a stopped node from SQLite in its data folder to an empty PostgreSQL database that exists, or with --to from PostgreSQL to a new data folder, or with --packages its packages between the data folder and a bucket. All rows are copied and compared; then the old place starts no node. If the command is killed, run it again.',
     )
     .option('--to <folder>', 'move from PostgreSQL to SQLite in this new data folder')
   return withData(move).action((options: SettingOptions & MoveOptions) => run(context, options))
 }
 
-export const move = (context: CliContext, { to, ...options }: SettingOptions & MoveOptions): Promise<void> =>
+export const move = (context: CliContext, options: SettingOptions & MoveOptions): Promise<void> =>
+  options.packages === undefined ? moveInstallation(context, options) : movePackages(context, options)
+
+const moveInstallation = (
+  context: CliContext,
+  { to, ...options }: SettingOptions & MoveOptions,
+): Promise<void> =>
   onHost(async (server) => {
     const { clock, random, signal, output } = context
     const { data, databaseUrl: url, envelopeKeyFile } = configOf(server, context, options)
@@ -48,6 +54,36 @@ export const move = (context: CliContext, { to, ...options }: SettingOptions & M
     print(context, report)
     if (to === undefined) output.next(nextWords(options))
     else output.note(`next: bridge server start --data ${to}, without settings of the database`)
+  })
+
+/** Moves the packages of a stopped node. The database stays. */
+const movePackages = (context: CliContext, { to, ...options }: SettingOptions & MoveOptions): Promise<void> =>
+  onHost(async (server) => {
+    const { clock, random, signal, output } = context
+    if (to !== undefined || options.database !== undefined || options.databaseUrlFile !== undefined)
+      throw new CommandError('usage', 'packages and database move one after the other', {
+        hint: 'bridge server move --packages s3://bucket/prefix; then the command without --packages',
+      })
+    const { packages: _, packagesEndpoint: _e, packagesRegion: _r, ...others } = options
+    const config = configOf(server, context, others)
+    const place = configOf(server, context, options).packagesPlace
+    if ((config.packagesPlace === undefined) === (place === undefined))
+      throw new CommandError(
+        'usage',
+        `the packages are in ${config.packagesPlace?.name ?? 'the data folder'}`,
+        {
+          hint: 'they move between the data folder and a bucket; to another bucket, they move to the folder first',
+        },
+      )
+    const moved = await server.movePackagesOf({
+      ...{ config, to: place, clock, random, signal },
+      keepSettings: () => storeSettings(server, config.data, options),
+    })
+    output.result(
+      moved,
+      `moved ${moved.packages} packages, ${bytesWords(moved.bytes)}, from ${moved.from} to ${moved.to}`,
+    )
+    output.next('next: bridge server start')
   })
 
 const withoutDatabase = (to: string | undefined): CommandError =>

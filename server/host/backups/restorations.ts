@@ -254,6 +254,12 @@ const transferSecrets: Restoration = async (tx) => {
   await tx.db.deleteFrom('transfer_secrets').execute()
 }
 
+/** Whether an object store holds parts. It still has them, unless the transfer ended after the backup. */
+async function hasParts(tx: Tx, id: string): Promise<boolean> {
+  const parts = tx.db.selectFrom('transfer_parts').select('part').where('transfer_id', '=', id)
+  return (await parts.limit(1).executeTakeFirst()) !== undefined
+}
+
 /**
  * A backup does not contain the bytes of packages. A transfer whose uploaded bytes are missing can never be
  * received.
@@ -268,7 +274,7 @@ const transfers: Restoration = async (tx, { context, hasBytes, transfers: ended 
     .where('stored_parts', '>', 0)
     .execute()
   for (const { project, ...transfer } of open) {
-    if (hasBytes(transfer)) continue
+    if (hasBytes(transfer) || (await hasParts(tx, transfer.id))) continue
     const state = decide(transfer.state, transfer.state === 'accepted' ? 'fail' : 'cancel')
     if (state !== 'failed' && state !== 'cancelled') continue
     const changed = await changeTransfer(tx, transfer, { state, ends_at: null })

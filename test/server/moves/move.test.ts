@@ -251,7 +251,7 @@ describe.skipIf(!isOnPostgres)('a move to PostgreSQL', () => {
   test('an older schema is brought up to date first', async () => {
     const older = await makeScene()
     const file = openDatabase(join(older.data, 'bridge.db'))
-    file.exec('DROP TABLE moved; DELETE FROM schema_migrations WHERE number >= 24')
+    file.exec('DROP TABLE moved; DROP TABLE transfer_parts; DELETE FROM schema_migrations WHERE number >= 24')
     file.close()
     const target = await makeDatabase()
     const moved = await desk.run(['server', 'move', '--data', older.data, '--database', target.url])
