@@ -21,6 +21,7 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   start: async () => (await import('./start/section.ts')).startSection,
   tasks: async () => (await import('./tasks/section.ts')).tasksSection,
   transfers: async () => (await import('./transfers/section.ts')).transfersSection,
+  objects: async () => (await import('./objects/section.ts')).objectsSection,
   move: async () => (await import('./move/section.ts')).moveSection,
   postgres: async () => (await import('./postgres/section.ts')).postgresSection,
   bounds: async () => (await import('./bounds/section.ts')).boundsSection,

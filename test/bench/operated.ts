@@ -3,10 +3,12 @@
  * cost. Only the rate limits of callers are lifted.
  */
 import { settings } from '../../server/config.ts'
-import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { type ProcessOptions, type ServerProcess, startServerProcess } from '../support/process.ts'
 
 const usual = Object.fromEntries(settings.map(({ name, fallback }) => [name, fallback]))
 const { log_level = '', reserve_bytes = '' } = usual
 
-export const startOperated = (): Promise<ServerProcess> =>
-  startServerProcess({ settings: { log_level, reserve_bytes }, errorsTo: 'node.log' })
+export type Operated = Pick<ProcessOptions, 'settings' | 'environment'>
+
+export const startOperated = ({ settings: given, ...options }: Operated = {}): Promise<ServerProcess> =>
+  startServerProcess({ ...options, settings: { log_level, reserve_bytes, ...given }, errorsTo: 'node.log' })

@@ -36,6 +36,8 @@ export interface ProcessOptions {
   readonly joins?: { readonly data: string } | undefined
   /** The time at which the program believes it starts. */
   readonly clockFrom?: Date
+  /** More variables of the program. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 export interface Ending {
@@ -174,6 +176,7 @@ class Supervised implements ServerProcess {
     const { control, clockFrom, foldEvery } = this.#options
     return {
       ...process.env,
+      ...this.#options.environment,
       // Compiled once per run: servers start in half the time, and some are killed twenty times.
       NODE_COMPILE_CACHE: compileCache,
       BRIDGE_TEST_FOLDER: this.folder,

@@ -6,7 +6,7 @@ import { Bridge, enroll, generateKeyPair, Identity } from '../../../sdk/index.ts
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
-import { startOperated } from '../operated.ts'
+import { type Operated, startOperated } from '../operated.ts'
 
 export interface Ran {
   readonly stdout: string
@@ -29,8 +29,8 @@ export class BenchNode {
     this.#projectId = projectId
   }
 
-  static async start(): Promise<BenchNode> {
-    const server = await startOperated()
+  static async start(options: Operated = {}): Promise<BenchNode> {
+    const server = await startOperated(options)
     try {
       const owner = await setUpOwner(server.url, server.setupLink)
       const policy = { message_budget: 1_000_000 }
