@@ -118,13 +118,40 @@ describe.skipIf(!has('codex', 'tmux'))('Codex in a terminal', () => {
 })
 
 describe.skipIf(!has('codex'))('Codex exec', () => {
+  const command = ['run', 'codex', '--profile', 'cleo', '--', 'exec', '--skip-git-repo-check', 'hello']
+
+  test('mail during a turn is noticed after the next tool, once', async () => {
+    const script = await scene.model(async (_request, number) => {
+      if (number > 0) return { text: 'done' }
+      await scene.mail()
+      await scene.mailSeen()
+      return { shell: 'true' }
+    })
+    const { code, stdout } = await scene.command('agent-bridge', command, scene.codex(script))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('done')])
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+  })
+
+  test('mail during a turn continues it at its end, once', async () => {
+    const script = await scene.model(async (_request, number) => {
+      if (number === 0) await scene.mail()
+      return { text: `answer ${number}` }
+    })
+    const { code, stdout } = await scene.command('agent-bridge', command, scene.codex(script))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('answer 1')])
+    expect(script.requests.map(noticesIn)).toEqual([0, 1])
+    expect(script.requests[1]?.text).not.toContain('SECRET')
+    await scene.quiet()
+  })
+
   test('bridge run keeps the trust that the user gave to hooks of theirs', async () => {
     const script = await scene.model(() => ({ text: 'done' }))
     const environment = scene.codex(script)
     const theirs = { type: 'command', command: `touch ${scene.folder}/theirs`, timeout: 5 }
     scene.write('.codex/hooks.json', { hooks: { SessionStart: [{ hooks: [theirs] }] } })
     await scene.trustAll(environment)
-    const command = ['run', 'codex', '--profile', 'cleo', '--', 'exec', '--skip-git-repo-check', 'hello']
     const { code, stdout } = await scene.command('agent-bridge', command, environment)
     expect([code, stdout]).toEqual([0, expect.stringContaining('done')])
     expect(scene.exists('theirs')).toBe(true)
