@@ -114,7 +114,8 @@ test.skipIf(process.platform !== 'linux')(
       expect(await statusesOf(socket, [head('GET', script)])).toHaveLength(1)
       socket.destroy()
     }
-    expect((resident() - before) / mib).toBeLessThan(64)
+    // The heap grows by about 45 MiB before Node collects it. A copy of the script for each request would be 1 GiB.
+    expect((resident() - before) / mib).toBeLessThan(128)
   },
 )
 
