@@ -134,6 +134,7 @@ function ToOwner() {
   return (
     <span class="tag" title={`${plural(count, 'unacknowledged message')} to ${readerSide()}`}>
       {count}
+      <span class="unseen"> {plural(count, 'unacknowledged message').replace(/^\d+ /, '')}</span>
     </span>
   )
 }

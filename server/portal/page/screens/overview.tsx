@@ -35,7 +35,7 @@ export function Overview() {
         <PauseButton project={project} refresh={live.refresh} />
       </div>
       <Silence live={live} />
-      <Attention project={id} items={attention} refresh={live.refresh} />
+      <Attention project={id} items={attention} toOwner={counts.to_owner} refresh={live.refresh} />
       {agents.length === 0 ? <p>No agent yet.</p> : <Agents project={id} live={live} />}
       <p class="actions">
         <a class="button quiet" href={`/?project=${id}`}>

@@ -1,5 +1,9 @@
 /** Agents with the five words of presence, and the counts made of them. */
-import { connectionLabels as labels, type SnapshotAgent } from '../../../../../sdk/browser.ts'
+import {
+  type AuditRecord,
+  connectionLabels as labels,
+  type SnapshotAgent,
+} from '../../../../../sdk/browser.ts'
 import type { LiveProject } from '../../live/project.ts'
 import { AgentName } from '../../parts/agent-name.tsx'
 import { Columns } from '../../parts/columns.tsx'
@@ -49,7 +53,7 @@ export function Agents({ project, live }: Props) {
           ))}
         </tbody>
       </table>
-      <NeverHere project={project} agents={enabled} />
+      <NeverHere project={project} agents={enabled} records={live.snapshot.value?.activity ?? []} />
       {disabled.length > 0 && (
         <details>
           <summary>
@@ -72,22 +76,31 @@ export function Agents({ project, live }: Props) {
 
 const shownNever = 5
 
-/** Agents that never contacted the node, each with the way to its prompt. */
-function NeverHere({
-  project,
-  agents,
-}: {
+interface NeverHereProps {
   readonly project: string
   readonly agents: readonly SnapshotAgent[]
-}) {
+  readonly records: readonly AuditRecord[]
+}
+
+/** Agents that never contacted the node, each with the way to its prompt. An agent that has enrolled needs none. */
+function NeverHere({ project, agents, records }: NeverHereProps) {
+  const hasEnrolled = (id: string) =>
+    records.some(({ kind, actor }) => kind === 'enrollment.claimed' && actor.id === id)
   const never = agents.filter(({ connection }) => connection.last_contact_at === null)
   if (never.length === 0) return null
   return (
     <ul class="never">
       {never.slice(0, shownNever).map(({ id, name }) => (
         <li key={id}>
-          <Visible text={name} /> has never been here.{' '}
-          <a href={`/projects/${project}/agents/${id}#enrolment`}>Give it its prompt</a>
+          <Visible text={name} />{' '}
+          {hasEnrolled(id) ? (
+            <>has enrolled, and starts with its first session.</>
+          ) : (
+            <>
+              has never been here.{' '}
+              <a href={`/projects/${project}/agents/${id}#enrolment`}>Give it its prompt</a>
+            </>
+          )}
         </li>
       ))}
       {never.length > shownNever && (

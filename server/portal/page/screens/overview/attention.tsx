@@ -3,19 +3,30 @@ import { type AttentionItem, attentionLabels } from '../../../../../sdk/browser.
 import { Mark } from '../../parts/marks.tsx'
 import { When } from '../../parts/when.tsx'
 import { Visible } from '../../text/visible.tsx'
+import { readerSide } from '../../words/people.ts'
+import { plural } from '../../words/plural.ts'
 import { Question } from './question.tsx'
 
 interface Props {
   readonly project: string
   readonly items: readonly AttentionItem[]
+  /** Number of messages to the owner that nobody has acknowledged, questions among them. */
+  readonly toOwner: number
   readonly refresh: () => Promise<void>
 }
 
-export function Attention({ project, items, refresh }: Props) {
+export function Attention({ project, items, toOwner, refresh }: Props) {
   return (
     <section aria-labelledby="needs-you">
       <h2 id="needs-you">Needs you</h2>
-      {items.length === 0 && <p class="meta">Nothing needs you.</p>}
+      {items.length === 0 && toOwner === 0 && <p class="meta">Nothing needs you.</p>}
+      {toOwner > 0 && (
+        <p>
+          <a href={`/projects/${project}/conversations`}>
+            {plural(toOwner, 'unacknowledged message')} to {readerSide()}
+          </a>
+        </p>
+      )}
       <ul class="attention">
         {inOrder(items).map((item) => (
           <li key={`${item.kind} ${item.subject.id} ${item.agent?.id}`}>
