@@ -10,6 +10,9 @@ CREATE TABLE server (
   server_id TEXT NOT NULL,
   -- When the installation was made.
   created_at TEXT NOT NULL
+,
+  -- Shows whether a node has the envelope key of the installation. Null before a node on PostgreSQL wrote it.
+  envelope_key_check TEXT
 ) STRICT;
 
 -- People who sign in: the owner, and administrators of single projects.

@@ -25,7 +25,8 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly finishesRestore?: boolean
 }
 
-type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> & Partial<Pick<Config, 'databaseUrlFile'>>
+type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> &
+  Partial<Pick<Config, 'databaseUrlFile' | 'envelopeKeyFile'>>
 
 /**
  * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
@@ -42,7 +43,7 @@ function departureFrom(data: string): string | undefined {
 
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
 export async function openStore(
-  { data, databaseUrl: url, databaseUrlFile: file }: StoreSettings,
+  { data, databaseUrl: url, databaseUrlFile: file, envelopeKeyFile }: StoreSettings,
   options: StoreOptions,
 ): Promise<NodeDatabase> {
   requireNoMove(data)
@@ -53,7 +54,7 @@ export async function openStore(
   const isAlone = options.finishesRestore === true
   return openPostgresDatabase({
     ...options,
-    ...{ url, departure },
+    ...{ url, departure, envelopeKeyFile },
     witnessFile: witnessPath(data),
     ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),

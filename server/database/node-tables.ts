@@ -12,6 +12,8 @@ export interface ServerRow {
   server_id: string
   /** When the installation was made. */
   created_at: string
+  /** Shows whether a node has the envelope key of the installation. Null before a node on PostgreSQL wrote it. */
+  envelope_key_check: string | null
 }
 
 /** People who sign in: the owner, and administrators of single projects. */

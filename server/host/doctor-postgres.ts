@@ -1,17 +1,23 @@
 /** The findings of `bridge server doctor` on a PostgreSQL database. */
+import type { Config } from '../config.ts'
 import { requireKnown } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
 import { shownUrl } from '../database/moved.ts'
 import type { Examination } from '../database/postgres/examine.ts'
 import { witnessPath } from '../storage/data-folder.ts'
+import { isEnvelopeKey, requireSameKey } from '../storage/envelope-keys.ts'
 import { type Examined, ok, place } from './findings.ts'
 
-export async function examineDatabase(url: string, data: string): Promise<Examined[]> {
+export async function examineDatabase(
+  url: string,
+  { data, envelopeKeyFile }: Pick<Config, 'data' | 'envelopeKeyFile'>,
+): Promise<Examined[]> {
   const { examinePostgres } = await import('../database/postgres/examine.ts')
   try {
     const found = await examinePostgres(url, witnessPath(data))
     const moved = place(found.moved, shownUrl(url))
-    return [database(found), ...moved, schema(found), history(found), durability(found), peers(found)]
+    const key = sameKey(found, envelopeKeyFile)
+    return [...key, database(found), ...moved, schema(found), history(found), durability(found), peers(found)]
   } catch (error) {
     const text = (error as Error).message
     const remedy = 'check database, its password and that PostgreSQL runs'
@@ -44,6 +50,19 @@ function schema({ migrations: done, hasInstallation }: Examination): Examined {
     'schema',
     pending === 0 ? `at migration ${done.length}` : `${pending} migrations run at the next start`,
   )
+}
+
+/** A missing or unusable key is a finding about the host. */
+function sameKey({ keyCheck }: Examination, path: string): Examined[] {
+  if (!isEnvelopeKey(path)) return []
+  try {
+    requireSameKey(path, keyCheck)
+    return []
+  } catch (error) {
+    const text = (error as Error).message
+    const remedy = 'restore it from a copy, or make a new one: bridge server rotate-key --lost'
+    return [{ check: 'key', state: 'problem', text, remedy, exit: 'conflict' }]
+  }
 }
 
 function history({ forgotten }: Examination): Examined {

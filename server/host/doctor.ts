@@ -35,7 +35,7 @@ export async function examine(config: Config, now: Date): Promise<Examined[]> {
   }
   const packages = await examinePackages(config.packagesPlace)
   if (config.databaseUrl !== undefined)
-    return [...host(config, now), packages, ...(await examineDatabase(config.databaseUrl, data))]
+    return [...host(config, now), packages, ...(await examineDatabase(config.databaseUrl, config))]
   if (!existsSync(databasePath(data))) {
     return [
       {

@@ -22,7 +22,7 @@ import {
   requireNoMove,
   requireNoRestore,
 } from '../storage/data-folder.ts'
-import { makeEnvelopeKey } from '../storage/envelope-keys.ts'
+import { keyCheckOf, makeEnvelopeKey } from '../storage/envelope-keys.ts'
 import { makeTelemetryToken } from '../telemetry/token.ts'
 import { type RestoreOptions, type RestoreReport, restore } from './backups/restore.ts'
 import { finishRestore, type RestoredOptions, type RestoredReport } from './backups/restored.ts'
@@ -55,11 +55,14 @@ export async function initServer(config: Config): Promise<Initialised> {
   return { serverId, setupLink: await issueSetupLink(config) }
 }
 
-async function createDatabase({ data, databaseUrl }: Config, serverId: string): Promise<void> {
+async function createDatabase(
+  { data, databaseUrl, envelopeKeyFile }: Config,
+  serverId: string,
+): Promise<void> {
   const clock = () => new Date()
   if (databaseUrl !== undefined) {
     const { createPostgresInstallation } = await import('../database/postgres/database.ts')
-    if (await createPostgresInstallation(databaseUrl, serverId, clock)) return
+    if (await createPostgresInstallation(databaseUrl, serverId, clock, keyCheckOf(envelopeKeyFile))) return
     throw new AlreadyInitialisedError('the database holds an installation already')
   }
   const database = openDatabase(databasePath(data))

@@ -30,7 +30,13 @@ import { recordAudit, systemActor } from '../audit/store.ts'
 import { ConfigError } from '../config-error.ts'
 import { everyLane } from '../database/lanes.ts'
 import type { Writer } from '../database/writer.ts'
-import { envelopeKeyBytes, keyText, makeEnvelopeKey, readEnvelopeKeys } from '../storage/envelope-keys.ts'
+import {
+  envelopeKeyBytes,
+  keyCheck,
+  keyText,
+  makeEnvelopeKey,
+  readEnvelopeKeys,
+} from '../storage/envelope-keys.ts'
 import { destroyUndecryptable, isAllEncryptedWith, reencryptSecrets } from '../transfers/secrets.ts'
 import { sync } from './backups/new-file.ts'
 
@@ -63,6 +69,11 @@ export async function rotateEnvelopeKey(options: RotationOptions): Promise<Rotat
     replaceKeyFile(path, keys)
     const counted = await reencryptSecrets(tx, keys, random)
     if (lost) await destroyUndecryptable(tx, keys)
+    await tx.db
+      .updateTable('server')
+      .set({ envelope_key_check: keyCheck(keys[0]) })
+      .where('envelope_key_check', 'is not', null)
+      .execute()
     await recordAudit(tx, {
       kind: 'envelope_key.rotated',
       actor: systemActor,

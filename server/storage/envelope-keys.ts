@@ -6,6 +6,7 @@
  *
  * Spec §4.4; contract §9 "Direct mode".
  */
+import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeSecretFile } from './data-folder.ts'
 
@@ -33,6 +34,31 @@ export function isEnvelopeKey(path: string): boolean {
     // Missing or unreadable: the answer is false, and the server logs the path at its start.
     return false
   }
+}
+
+/** The key file is not the one with which the secrets of the installation are sealed. */
+export class OtherEnvelopeKeyError extends Error {
+  override readonly name = 'OtherEnvelopeKeyError'
+}
+
+/** Returns a value that is the same for the same key, and from which the key cannot be computed. */
+export const keyCheck = (key: Buffer): string =>
+  createHmac('sha256', key).update('envelope key of agent-bridge').digest('base64url')
+
+/** Returns the check value of the key that encrypts. Undefined if the file contains no keys. */
+export const keyCheckOf = (path: string): string | undefined =>
+  isEnvelopeKey(path) ? keyCheck(readEnvelopeKeys(path)[0]) : undefined
+
+/** Whether one of the keys has the recorded check value. During a rotation it may be any of them. */
+export const hasKey = (path: string, recorded: string): boolean =>
+  isEnvelopeKey(path) && readEnvelopeKeys(path).some((key) => keyCheck(key) === recorded)
+
+/** @throws OtherEnvelopeKeyError if a key is recorded and the file does not contain it */
+export function requireSameKey(path: string, recorded: string | null): void {
+  if (recorded === null || hasKey(path, recorded)) return
+  throw new OtherEnvelopeKeyError(
+    `${path} is not the envelope key with which the secrets of this installation are sealed`,
+  )
 }
 
 export const keyText = (keys: readonly Buffer[]): string =>

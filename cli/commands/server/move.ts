@@ -35,7 +35,7 @@ const moveInstallation = (
     const { data, databaseUrl: url, envelopeKeyFile } = configOf(server, context, options)
     if (url === undefined) throw withoutDatabase(to)
     const progress = drawnProgress(context)
-    const common = { data, url, clock, random, signal, onProgress: progress.draw }
+    const common = { data, url, envelopeKeyFile, clock, random, signal, onProgress: progress.draw }
     let report: MoveReport
     try {
       report =
@@ -44,7 +44,7 @@ const moveInstallation = (
               ...common,
               keepSettings: () => storeSettings(server, data, options),
             })
-          : await server.moveToFolder({ ...common, to, envelopeKeyFile })
+          : await server.moveToFolder({ ...common, to })
     } catch (error) {
       if (signal.aborted) throw new CommandError('interrupted', 'interrupted; the node starts as before')
       throw error

@@ -144,6 +144,10 @@ const named: Readonly<Record<string, Way>> = {
   MovedError: ['conflict', 'start the node with the settings of its new place'],
   MoveUnfinishedError: ['conflict', 'run the same move again'],
   TargetNotEmptyError: ['conflict', 'name an empty database or folder; nothing was changed'],
+  OtherEnvelopeKeyError: [
+    'conflict',
+    'restore the key from a copy; if it is lost: bridge server rotate-key --lost makes a new one',
+  ],
   CopyDiffersError: ['integrity', 'the node starts as before; run bridge server doctor'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],
   DatabaseInUseError: ['conflict', 'wait for the running backup, maintenance or doctor to end'],

@@ -18,6 +18,7 @@ import { createChanges } from './changes.ts'
 import { channelName, createChannel } from './channel.ts'
 import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
+import { recordKey } from './envelope-key.ts'
 import { writeReading } from './group.ts'
 import { Link } from './link.ts'
 import { createListeners } from './listeners.ts'
@@ -50,6 +51,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly witnessFile?: string
   /** Accepts a database that has lost confirmed writes, for the command that finishes a restore. */
   readonly finishesRestore?: boolean
+  /** File of the envelope key of this node, for the server. */
+  readonly envelopeKeyFile?: string | undefined
   /** Called once if the database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
   /** Called if a failover may have lost nonces, with the floor up to which requests are refused. */
@@ -70,8 +73,8 @@ const beatLimits = { connectWithinMs: 3000, answerWithinMs: 6000 }
 
 /**
  * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
- * NewerDatabaseError, MovedError, MoveUnfinishedError, DatabaseForgotError, DatabaseServedError; errors of
- * connecting
+ * NewerDatabaseError, MovedError, MoveUnfinishedError, DatabaseForgotError, DatabaseServedError,
+ * OtherEnvelopeKeyError; errors of connecting
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, node } = options
@@ -103,6 +106,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     link.check = check
     const { onFatal, onEffectError, onCommit, onGroup, onFull, isStorageFull } = options
     if (node !== undefined) {
+      if (!finishesRestore && options.envelopeKeyFile !== undefined)
+        await recordKey(connection, options.envelopeKeyFile)
       const joining = { ...node, program: migrations.length }
       await joinDatabase(connection, joining)
       membership = await Membership.start({
@@ -170,6 +175,7 @@ export async function createPostgresInstallation(
   url: string,
   serverId: string,
   clock: () => Date,
+  keyCheck?: string,
 ): Promise<boolean> {
   const connection = await PostgresConnection.open({ url })
   try {
@@ -177,8 +183,9 @@ export async function createPostgresInstallation(
     await migrateWith({ url }, clock)
     requireHere(await readMoved(connection), shownUrl(url))
     const { count } = await connection.query({
-      text: 'INSERT INTO server (one, server_id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING',
-      values: [serverId, clock().toISOString()],
+      text: `INSERT INTO server (one, server_id, created_at, envelope_key_check) VALUES (1, $1, $2, $3)
+        ON CONFLICT DO NOTHING`,
+      values: [serverId, clock().toISOString(), keyCheck ?? null],
     })
     return count === 1
   } finally {

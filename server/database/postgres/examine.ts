@@ -14,6 +14,8 @@ export interface Examination {
   readonly version: string
   readonly migrations: readonly { readonly number: number; readonly name: string }[]
   readonly hasInstallation: boolean
+  /** Check value of the envelope key. Null if no node has recorded one. */
+  readonly keyCheck: string | null
   /** Record of the last move, if it matters. */
   readonly moved: Moved | undefined
   /** Whether a commit is on a second machine before it is answered. */
@@ -34,12 +36,13 @@ export async function examinePostgres(url: string, witnessFile: string): Promise
       text: `SELECT current_setting('server_version') AS version,
         ${synchronousText} AS synchronous`,
     })
-    const installed =
-      migrations.length > 0 && (await connection.query({ text: 'SELECT 1 FROM server' })).count === 1
+    const server = migrations.length > 0 ? await readServer(connection) : undefined
+    const installed = server !== undefined
     return {
       ...{ faults, migrations, moved: await readMoved(connection) },
       version: rows[0]?.version ?? '',
       hasInstallation: installed,
+      keyCheck: server?.key_check ?? null,
       isSynchronous: rows[0]?.synchronous === 1,
       hears: await hearsNotifications({ url }),
       forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
@@ -47,6 +50,14 @@ export async function examinePostgres(url: string, witnessFile: string): Promise
   } finally {
     await connection.close()
   }
+}
+
+/** A database that an older program made last has no column for the key. */
+async function readServer(connection: PostgresConnection) {
+  const { rows } = await connection.query<{ key_check: string | null }>({
+    text: "SELECT to_jsonb(server) ->> 'envelope_key_check' AS key_check FROM server",
+  })
+  return rows[0]
 }
 
 async function forgottenBy(connection: PostgresConnection, file: string): Promise<string | undefined> {

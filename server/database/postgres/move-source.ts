@@ -7,6 +7,7 @@ import { migrations } from '../migrations/index.ts'
 import { type Moved, requireHere, shownUrl } from '../moved.ts'
 import { type Columns, copiedTables, type Rows } from '../row-copy.ts'
 import { PostgresConnection, unlimitedAnswers } from './connection.ts'
+import { readKeyCheck } from './envelope-key.ts'
 import { Link } from './link.ts'
 import { migrate } from './migrate.ts'
 import { postgresRows, readMoved, writeMoved } from './moving.ts'
@@ -22,6 +23,8 @@ export interface MoveSource {
   readonly serverId: string
   /** The record by which the installation has left already. The rows must not be read then. */
   readonly left: Moved | undefined
+  /** See `storage/envelope-keys.ts`. */
+  readonly keyCheck: string | null
   rows(columns: Columns): Rows
   /** Records that the installation has left. If this fails, the record may have been stored. */
   depart(departure: Moved): Promise<void>
@@ -75,6 +78,7 @@ export async function openMoveSource({
     }
     return {
       ...{ serverId, left, close },
+      keyCheck: await readKeyCheck(connection),
       rows: (columns) => postgresRows(connection, columns),
       async depart(departure) {
         await writeMoved(connection, departure)

@@ -18,9 +18,18 @@ const answerWithinMs = 3_600_000
 
 export interface MoveTarget {
   readonly rows: RowsTarget
-  /** Stores everything, with the record of the arrival. `lastId` is the greatest id of the installation. */
-  commit(arrival: Moved, lastId: string | undefined, floorRaisedBy: number): Promise<void>
+  /** Stores everything, with the record of the arrival. */
+  commit(arrival: Moved, changes: ArrivalChanges): Promise<void>
   close(): Promise<void>
+}
+
+/** Differences between the target and the source. */
+export interface ArrivalChanges {
+  /** The greatest id of the installation. */
+  readonly lastId: string | undefined
+  readonly floorRaisedBy: number
+  /** Check value of the envelope key. */
+  readonly keyCheck: string | undefined
 }
 
 export interface TargetOptions {
@@ -54,11 +63,13 @@ export async function openMoveTarget({ url, serverId, columns, clock }: TargetOp
   }
   return {
     rows: postgresTarget(connection, columns),
-    async commit(arrival, lastId, floorRaisedBy) {
+    async commit(arrival, { lastId, floorRaisedBy, keyCheck }) {
       await connection.query({
         text: 'UPDATE replay_floor SET floor = floor + $1',
         values: [floorRaisedBy],
       })
+      if (keyCheck !== undefined)
+        await connection.query({ text: 'UPDATE server SET envelope_key_check = $1', values: [keyCheck] })
       // SQLite makes the ids of all projects in one order, so the greatest of all is a bound for each project.
       await connection.query({
         text: `INSERT INTO lanes (lane, last) SELECT id, $1 FROM projects UNION ALL SELECT $2, $1

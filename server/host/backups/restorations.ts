@@ -299,6 +299,11 @@ const replayFloor: Restoration = async (tx) => {
   if (floor * 1000 < tx.now.getTime()) throw new Error('the replay floor was not raised')
 }
 
+/** It is the same node, and clients know its id. Sealed secrets have ended, so the node may have another key. */
+const server: Restoration = async (tx) => {
+  await tx.db.updateTable('server').set({ envelope_key_check: null }).execute()
+}
+
 /** Runs in the order of the list. */
 export const restorations: Record<keyof Tables, Restoration | string> = {
   projects,
@@ -319,7 +324,7 @@ export const restorations: Record<keyof Tables, Restoration | string> = {
   transfers,
   replay_floor: replayFloor,
 
-  server: 'it is the same node, and clients know its id',
+  server,
   environments: 'describes where agents run and grants no access',
   conversations: 'messages after the backup are lost, and their sequence numbers are used again',
   messages: 'a new session is offered all messages that are unacknowledged in the backup',

@@ -8,14 +8,14 @@
 import { existsSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { limits } from '../../../sdk/contract/limits.ts'
+import type { Config } from '../../config.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { leftFor, type Moved, shownUrl } from '../../database/moved.ts'
-import type { MoveTarget } from '../../database/postgres/move-target.ts'
 import { greatestId } from '../../database/sqlite/greatest-id.ts'
 import { migrate } from '../../database/sqlite/migrate.ts'
 import { readColumns, readMoved, sqliteRows, writeMoved } from '../../database/sqlite/moving.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
-import { readServerId } from '../../database/sqlite/server-id.ts'
+import { readKeyCheck, readServerId } from '../../database/sqlite/server-id.ts'
 import { checkpoint } from '../../database/sqlite/space.ts'
 import {
   databasePath,
@@ -23,10 +23,11 @@ import {
   requireNoMove,
   requireNoRestore,
 } from '../../storage/data-folder.ts'
+import { keyCheckOf, requireSameKey } from '../../storage/envelope-keys.ts'
 import { type CopiedRows, copyRows, type MoveProgress } from './copy.ts'
 import { lockStopped } from './stopped.ts'
 
-export interface MoveOptions extends MoveProgress {
+export interface MoveOptions extends MoveProgress, Pick<Config, 'envelopeKeyFile'> {
   readonly data: string
   /** The database of PostgreSQL. */
   readonly url: string
@@ -50,7 +51,7 @@ export interface ToDatabaseOptions extends MoveOptions {
 
 /**
  * @throws DataFolderLockedError, NotInitialisedError, MovedError, TargetNotEmptyError, NewerDatabaseError,
- * CopyDiffersError, the reason of the signal; errors of either database
+ * OtherEnvelopeKeyError, CopyDiffersError, the reason of the signal; errors of either database
  */
 export async function moveToDatabase(options: ToDatabaseOptions): Promise<MoveReport> {
   const { data, clock } = options
@@ -93,7 +94,8 @@ async function moveRows(
   serverId: string,
   options: ToDatabaseOptions,
 ): Promise<Done> {
-  const { data, url, clock, random, onStep = () => {} } = options
+  const { data, url, clock, random, envelopeKeyFile, onStep = () => {} } = options
+  requireSameKey(envelopeKeyFile, readKeyCheck(database))
   const { openMoveTarget, settleMove } = await import('../../database/postgres/move-target.ts')
   // No process writes to the file from here on.
   database.exec('BEGIN IMMEDIATE')
@@ -110,7 +112,15 @@ async function moveRows(
       columns,
     })
     onStep('arrival')
-    await commit(target, database, { ...common, state: 'arrived', place: data })
+    await target.commit(
+      { ...common, state: 'arrived', place: data },
+      {
+        lastId: greatestId(database),
+        // By the time that a proof may be dated ahead, because another clock applies from now on.
+        floorRaisedBy: limits.proofAheadSeconds,
+        keyCheck: keyCheckOf(envelopeKeyFile),
+      },
+    )
   } finally {
     await target.close()
   }
@@ -125,7 +135,3 @@ async function moveRows(
   onStep('end')
   return { tables }
 }
-
-/** The floor rises by the time that a proof may be dated ahead, because another clock applies from now on. */
-const commit = (target: MoveTarget, database: Database.Database, arrival: Moved): Promise<void> =>
-  target.commit(arrival, greatestId(database), limits.proofAheadSeconds)

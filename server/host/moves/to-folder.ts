@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path'
 import type Database from 'better-sqlite3'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { version } from '../../../sdk/version.ts'
-import type { Config } from '../../config.ts'
 import { migrations } from '../../database/migrations/index.ts'
 import { leftFor, shownUrl } from '../../database/moved.ts'
 import type { MoveSource } from '../../database/postgres/move-source.ts'
@@ -16,6 +15,7 @@ import { migrate } from '../../database/sqlite/migrate.ts'
 import { readColumns, sqliteTarget } from '../../database/sqlite/moving.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
 import { requireNoRestore, witnessPath } from '../../storage/data-folder.ts'
+import { requireSameKey } from '../../storage/envelope-keys.ts'
 import { sync } from '../backups/new-file.ts'
 import { type CopiedRows, copyRows } from './copy.ts'
 import {
@@ -31,14 +31,14 @@ import { copyPackages } from './packages.ts'
 import { lockStopped } from './stopped.ts'
 import type { MoveOptions, MoveReport } from './to-database.ts'
 
-export interface ToFolderOptions extends MoveOptions, Pick<Config, 'envelopeKeyFile'> {
+export interface ToFolderOptions extends MoveOptions {
   /** The new data folder. Missing, empty, or the rest of a killed move. */
   readonly to: string
 }
 
 /**
  * @throws DataFolderLockedError, NotInitialisedError, MovedError, MoveUnfinishedError, TargetNotEmptyError,
- * DatabaseServedError, CopyDiffersError, the reason of the signal; errors of either side
+ * DatabaseServedError, OtherEnvelopeKeyError, CopyDiffersError, the reason of the signal; errors of either side
  */
 export async function moveToFolder(options: ToFolderOptions): Promise<MoveReport> {
   const { data, url, clock, random } = options
@@ -52,7 +52,10 @@ export async function moveToFolder(options: ToFolderOptions): Promise<MoveReport
     source = await openMoveSource({ url, clock, nodeId, version, witnessFile: witnessPath(data) })
     const report = { server_id: source.serverId, from: shownUrl(url), to }
     requireEmptyFolder(to, source.serverId)
-    if (source.left === undefined) return { ...report, ...(await fill(source, to, options)) }
+    if (source.left === undefined) {
+      requireSameKey(options.envelopeKeyFile, source.keyCheck)
+      return { ...report, ...(await fill(source, to, options)) }
+    }
     if (readNote(to)?.move_id !== source.left.move_id) throw leftFor(source.left, report.from)
     publish(to)
     return { ...report, tables: [], packages: { files: 0, bytes: 0 } }

@@ -12,6 +12,7 @@ const { to, ...given } = JSON.parse(process.argv[2] ?? '') as {
 }
 const options = {
   ...given,
+  envelopeKeyFile: `${given.data}/envelope.key`,
   clock: () => new Date(),
   random: randomBytes,
   signal: new AbortController().signal,
@@ -23,5 +24,5 @@ const options = {
 const report =
   to === undefined
     ? await moveToDatabase({ ...options, keepSettings: async () => {} })
-    : await moveToFolder({ ...options, to, envelopeKeyFile: `${given.data}/envelope.key` })
+    : await moveToFolder({ ...options, to })
 process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -3,10 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
 import pg from 'pg'
 import { expect } from 'vitest'
+import { reportHost } from '../../../sdk/index.ts'
 import { readConfig, type SettingName } from '../../../server/config.ts'
-import { initServer } from '../../../server/host/init.ts'
+import { initServer, issueTelemetryToken } from '../../../server/host/init.ts'
 import { type RunningServer, startServer } from '../../../server/server.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { act, fileOf, offer, upload } from '../../support/files.ts'
@@ -59,9 +61,25 @@ export interface Scene {
   readonly task: { readonly id: string; readonly claim: object }
   readonly transferId: string
   readonly file: Buffer
+  /** The key that ben has registered. */
+  readonly recipient: string
+  /** A transfer whose endpoint ada has deposited. */
+  readonly directId: string
+  readonly telemetryToken: string
 }
 
 const controls = Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(code)).join('')
+
+const endpoint = 'https://tunnel.example'
+
+const report = (baseUrl: string, token: string) =>
+  reportHost({
+    ...{ baseUrl, token },
+    sample: {
+      ...{ host: 'mill', sampled_at: new Date().toISOString(), cpu_percent: 12.5 },
+      ...{ memory_used_bytes: 1024, memory_total_bytes: 2 ** 36 },
+    },
+  })
 
 /** Makes an installation on SQLite, and stops its server. */
 export async function makeScene(): Promise<Scene> {
@@ -94,13 +112,23 @@ export async function makeScene(): Promise<Scene> {
     const offered = await offer({ from: ada, to: ben, bytes: file, partSize: 70_000 })
     await act(ben, offered.id, 'accept')
     await upload(ada, offered, file)
+    const { id: directId } = await offer({ from: ada, to: ben, bytes: file, fields: { mode: 'direct' } })
+    await act(ben, directId, 'accept')
+    await act(ada, directId, 'secret', {
+      ...{ endpoint, token: 'x'.repeat(43), helper_mode: 'download' },
+      expires_at: new Date(Date.now() + 600_000).toISOString(),
+    })
+    const recipient = await identityToRecipient(await generateIdentity())
+    await ben.ok({ target: '/api/v1/recipient-key', body: { recipient }, key: null })
+    const telemetryToken = await issueTelemetryToken(config)
+    await report(server.url, telemetryToken)
     const messages = await unacknowledged(ben)
     return {
       ...{ data, port: String(server.port), owner, projectId, ada, ben, conversationId },
       bodies: messages.map((each) => each.body),
       first: { key, body, answer },
       task: { id: taskId, claim },
-      ...{ transferId: offered.id, file },
+      ...{ transferId: offered.id, file, directId, recipient, telemetryToken },
     }
   } finally {
     await server.stop()
@@ -144,7 +172,10 @@ const unacknowledged = async (by: TestAgent) => {
   return (await by.ok<{ messages: { id: string; body: string }[] }>({ target })).messages
 }
 
-/** Checks what clients see: inboxes, claims, packages, sign-ins, and the answer to a repeated request. */
+/**
+ * Checks what clients see: inboxes, claims, packages, sealed endpoints, keys, load, sign-ins, and the answer to a
+ * repeated request.
+ */
 export async function expectServed(scene: Scene): Promise<void> {
   const { ada, ben, owner, first, task, transferId } = scene
   const messages = await unacknowledged(ben)
@@ -157,6 +188,13 @@ export async function expectServed(scene: Scene): Promise<void> {
   expect({ state, claim }).toEqual({ state: 'claimed', claim: task.claim })
   const { status, bytes } = await ben.call({ target: `/api/v1/transfers/${transferId}/package/file` })
   expect({ status, isSame: bytes.equals(scene.file) }).toEqual({ status: 200, isSame: true })
+  const secret = await ben.ok({ target: `/api/v1/transfers/${scene.directId}/secret` })
+  expect(secret).toMatchObject({ endpoint })
+  const keyOf = `/api/v1/conversations/${scene.conversationId}/recipient-key`
+  expect(await ada.ok({ target: keyOf })).toMatchObject({ recipient: scene.recipient })
+  const telemetry = await owner.ok<{ hosts: object[] }>({ target: '/api/admin/telemetry' })
+  expect(telemetry.hosts).toContainEqual(expect.objectContaining({ host: 'mill', cpu_percent: 12.5 }))
+  await report(new URL(ada.baseUrl).origin, scene.telemetryToken)
   const { project } = await owner.ok<{ project: { id: string } }>({
     target: `/api/admin/projects/${scene.projectId}`,
   })
