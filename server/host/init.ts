@@ -18,6 +18,7 @@ import type { PlaceSettings } from '../packages-place.ts'
 import {
   AlreadyInitialisedError,
   addressPath,
+  DatabaseInitialisedError,
   databasePath,
   requireNoMove,
   requireNoRestore,
@@ -38,7 +39,7 @@ export interface Initialised {
 /**
  * Creates a data folder with database, server id and envelope key, and returns a one-time setup link.
  *
- * @throws AlreadyInitialisedError; ConfigError if the certificate or key is unusable
+ * @throws AlreadyInitialisedError, DatabaseInitialisedError; ConfigError if the certificate or key is unusable
  */
 export async function initServer(config: Config): Promise<Initialised> {
   requireNoRestore(config.data)
@@ -63,7 +64,7 @@ async function createDatabase(
   if (databaseUrl !== undefined) {
     const { createPostgresInstallation } = await import('../database/postgres/database.ts')
     if (await createPostgresInstallation(databaseUrl, serverId, clock, keyCheckOf(envelopeKeyFile))) return
-    throw new AlreadyInitialisedError('the database holds an installation already')
+    throw new DatabaseInitialisedError('the database holds an installation already')
   }
   const database = openDatabase(databasePath(data))
   try {

@@ -46,6 +46,11 @@ export class AlreadyInitialisedError extends Error {
   override readonly name = 'AlreadyInitialisedError'
 }
 
+/** The database of PostgreSQL holds an installation already. */
+export class DatabaseInitialisedError extends Error {
+  override readonly name = 'DatabaseInitialisedError'
+}
+
 /** Writes a secret file with mode 0600. Missing folders are made with mode 0700. Fails if the file exists. */
 export function writeSecretFile(path: string, text: string): void {
   makePrivateFolder(dirname(path))

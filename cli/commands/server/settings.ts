@@ -103,10 +103,16 @@ const flagOf = (setting: string): string => `--${setting.replaceAll('_', '-')}`
  */
 function hostFailure(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause
-  const { name, code = '' } = cause as Error & { code?: string }
+  const { name } = cause
+  const code = codeOf(cause)
   if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause)
   const [exit, hint] = named[name] ?? (name === 'ApiError' ? faultExit(code) : systemExits[code]) ?? []
   return exit === undefined ? cause : new CommandError(exit, spoken(cause.message), { hint, cause })
+}
+
+/** Returns the code of an error, or that of its cause: a failed migration has the error of the database. */
+function codeOf({ code, cause }: Error & { readonly code?: string }): string {
+  return code ?? (cause instanceof Error ? codeOf(cause) : '')
 }
 
 /** Error for a database that SQLite found damaged while reading. */
@@ -125,6 +131,7 @@ const named: Readonly<Record<string, Way>> = {
     'conflict',
     'bridge server start runs it; --data chooses another folder; bridge server restore --replace replaces it',
   ],
+  DatabaseInitialisedError: ['conflict', 'bridge server start runs it; --database names another database'],
   DataFolderLockedError: ['conflict', 'bridge server status shows the running server'],
   NewerDatabaseError: [
     'conflict',
