@@ -10,6 +10,7 @@ import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
 import { Desk } from '../support/desk.ts'
+import { dropDatabase, makeEmptyDatabase } from '../support/postgres.ts'
 import { daysAgo, tamper } from '../support/tamper.ts'
 
 let bridge: TestBridge
@@ -18,6 +19,7 @@ let desk: Desk
 beforeAll(async () => {
   bridge = await startBridge()
   desk = await Desk.make()
+  await makeEmptyDatabase(desk.folder)
   const link = await issueOwnerLink(testConfig(bridge.data))
   const { code, stderr } = await desk.run(['admin', 'login', '--url', bridge.url, '--link'], {
     stdin: `${link}\n`,
@@ -26,6 +28,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  await dropDatabase(desk.folder)
   await desk.remove()
   await bridge.close()
 })

@@ -7,6 +7,8 @@ import { addSettings } from '../../cli/commands/server/settings.ts'
 import { program } from '../../cli/program.ts'
 import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
 import { Desk } from '../support/desk.ts'
+import { dropDatabase, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
+import { onSqlite } from '../support/sqlite-only.ts'
 import { framed } from './frame.ts'
 
 const root = await program(framed().context)
@@ -92,21 +94,30 @@ test('every command named by the program, the node, a guide or a prompt exists, 
 })
 
 let desk: Desk
+let data: string
+let nowhere: string
 beforeAll(async () => {
   desk = await Desk.make()
+  data = join(desk.folder, 'my data')
+  nowhere = join(desk.folder, 'none')
+  for (const folder of [data, nowhere]) await makeEmptyDatabase(folder)
 })
-afterAll(() => desk.remove())
+afterAll(async () => {
+  for (const folder of [data, nowhere]) await dropDatabase(folder)
+  await desk.remove()
+})
 
 test('messages about a node in another folder contain that folder, and their commands work as printed', async () => {
-  const data = join(desk.folder, 'my data')
   const made = await desk.run(['server', 'init', '--data', data])
   expect(made.stderr).toContain(
     `next: bridge server start --data '${data}'; then, within 30 minutes, open this link in a browser, or: bridge admin setup --name NAME\n`,
   )
+  const instead = isOnPostgres
+    ? '--database names another database'
+    : `--data chooses another folder; bridge server restore --data '${data}' --replace`
   expect((await desk.run(['server', 'init', '--data', data])).stderr).toContain(
-    `hint: bridge server start --data '${data}' runs it; --data chooses another folder; bridge server restore --data '${data}' --replace`,
+    `hint: bridge server start --data '${data}' runs it; ${instead}`,
   )
-  const nowhere = join(desk.folder, 'none')
   expect((await desk.run(['server', 'owner-link', '--data', nowhere])).stderr).toContain(
     `hint: bridge server init --data ${nowhere} creates an installation\n`,
   )
@@ -116,13 +127,18 @@ test('messages about a node in another folder contain that folder, and their com
   expect((await desk.run(['server', 'doctor', '--data', data])).stdout).toContain(
     `does not run; bridge server start --data '${data}'\n`,
   )
+})
+
+onSqlite('test/server/postgres/backups.test.ts').test('so does that after a restore', async () => {
   const file = join(desk.folder, 'backup.db')
   await desk.run(['server', 'backup', file, '--data', data])
   const into = join(desk.folder, 'restored')
   expect((await desk.run(['server', 'restore', file, '--data', into])).stderr).toContain(
     `next: bridge server start --data ${into}; bridge server owner-link --data ${into} prints a link`,
   )
-  // The default folder is not mentioned.
+})
+
+test('the default folder is not mentioned', async () => {
   const environment = { BRIDGE_DATA: join(desk.folder, 'usual') }
   expect((await desk.run(['server', 'init'], { environment })).stderr).toContain(
     'next: bridge server start; then',

@@ -1,13 +1,13 @@
-/**
- * Backup, restore and replacing the envelope key on the command line: the output and every exit code.
- * Contract §12.
- */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** Backup and restore on the command line: the output and every exit code. Contract §12. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { offer } from '../support/files.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/backups.test.ts')
 
 let bridge: TestBridge
 let desk: Desk
@@ -122,22 +122,4 @@ test('refusals of a restore', async () => {
     stderr: expect.stringContaining('another server is using'),
   })
   expect(await server('restore')).toMatchObject({ code: 2 })
-})
-
-test('the envelope key is replaced beside a running server, and never shown', async () => {
-  const path = join(bridge.data, 'envelope.key')
-  const before = readFileSync(path, 'utf8').trim()
-  const { code, stdout, stderr } = await server('rotate-key', '--data', bridge.data)
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(stdout).toBe(`${path} holds a new key; 0 secrets are sealed with it\n`)
-  const after = readFileSync(path, 'utf8').trim()
-  expect(after).not.toBe(before)
-  expect(stdout).not.toContain(after)
-  expect(await server('rotate-key', '--data', desk.folder)).toMatchObject({ code: 3 })
-  rmSync(path)
-  expect(await server('rotate-key', '--data', bridge.data)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('--lost'),
-  })
-  expect(await server('rotate-key', '--data', bridge.data, '--lost')).toMatchObject({ code: 0 })
 })

@@ -8,16 +8,18 @@ import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSyn
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { version } from '../../sdk/program.ts'
-import { readConfig } from '../../server/config.ts'
 import { replacedNames } from '../../server/database/migrations/replaced.ts'
 import { initServer } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testConfig } from '../support/config.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
+import { dropDatabase, makeEmptyDatabase } from '../support/postgres.ts'
 import { enrolled } from '../support/profiles.ts'
+import { onSqlite } from '../support/sqlite-only.ts'
 import type { Ended } from '../support/test-home.ts'
+import { type TestStore, withStore } from '../support/test-store.ts'
 
 interface Found {
   readonly check: string
@@ -141,13 +143,15 @@ describe('bridge doctor', () => {
   })
 })
 
-/** Makes a changed installation without a running server. */
-async function installation(change: (database: Database.Database, data: string) => void): Promise<string> {
-  const data = desk.path(`data-${Math.floor(performance.now() * 1000)}`)
-  await initServer(readConfig({ data }, {}))
-  const database = new Database(join(data, 'bridge.db'))
-  change(database, data)
-  database.close()
+/** Makes a changed installation without a running server. The test drops its database. */
+async function installation(
+  change: (store: TestStore, data: string) => void = () => {},
+  data = desk.path(`data-${Math.floor(performance.now() * 1000)}`),
+): Promise<string> {
+  await makeEmptyDatabase(data)
+  onTestFinished(() => dropDatabase(data))
+  await initServer(testConfig(data))
+  withStore(data, (store) => change(store, data))
   return data
 }
 
@@ -155,11 +159,11 @@ const serverDoctor = (data: string, options: DeskOptions = {}) =>
   desk.run(['server', 'doctor', '--json', '--data', data], options)
 
 describe('bridge server doctor', () => {
-  test.each<[string, (database: Database.Database, data: string) => void, number, string, string, RegExp]>([
+  test.each<[string, (store: TestStore, data: string) => void, number, string, string, RegExp]>([
     [
       'a database of a newer program',
-      (database) =>
-        database
+      (store) =>
+        store
           .prepare(
             "INSERT INTO schema_migrations SELECT max(number) + 1, 'future', max(applied_at) FROM schema_migrations",
           )
@@ -167,11 +171,11 @@ describe('bridge server doctor', () => {
       7,
       'schema',
       'problem',
-      /is at migration \d+, but this program only knows \d+/,
+      /is at migration \d+(_future)?, but this program only knows \d+/,
     ],
     [
       'a database of another history',
-      (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7"),
+      (store) => store.exec("UPDATE schema_migrations SET name = 'other' WHERE number = 7"),
       7,
       'schema',
       'problem',
@@ -179,9 +183,9 @@ describe('bridge server doctor', () => {
     ],
     [
       'a database that the steps before the baseline left unfinished',
-      (database) => {
-        database.exec('DELETE FROM schema_migrations')
-        const record = database.prepare(
+      (store) => {
+        store.exec('DELETE FROM schema_migrations')
+        const record = store.prepare(
           "INSERT INTO schema_migrations VALUES (?, ?, '2026-06-01T12:00:00.000Z')",
         )
         for (const [index, name] of replacedNames.slice(0, 46).entries()) record.run(index + 1, name)
@@ -200,14 +204,6 @@ describe('bridge server doctor', () => {
       /is missing or is not 32 bytes/,
     ],
     [
-      'a journal in another mode',
-      (database) => database.pragma('journal_mode = DELETE'),
-      0,
-      'journal',
-      'warning',
-      /in delete mode instead of WAL/,
-    ],
-    [
       'an address file of a server that was killed',
       (_, data) =>
         writeFileSync(join(data, 'server.json'), JSON.stringify({ url: 'http://127.0.0.1:9', pid: 1 })),
@@ -224,8 +220,18 @@ describe('bridge server doctor', () => {
     ])
   })
 
-  test('reports a WAL whose checkpoint is blocked by a reader', async () => {
-    const data = await installation(() => {})
+  const { test: sqliteTest } = onSqlite('test/server/postgres/doctor.test.ts')
+
+  sqliteTest('reports a journal in another mode', async () => {
+    const data = await installation((store) => store.exec('PRAGMA journal_mode = DELETE'))
+    const ended = await serverDoctor(data)
+    const text = expect.stringContaining('in delete mode instead of WAL')
+    const remedy = expect.stringContaining('the next start sets WAL mode')
+    expect([ended.code, ...found(ended, 'journal')]).toMatchObject([0, { state: 'warning', text, remedy }])
+  })
+
+  sqliteTest('reports a WAL whose checkpoint is blocked by a reader', async () => {
+    const data = await installation()
     const log = join(data, 'bridge.db-wal')
     writeFileSync(log, '')
     truncateSync(log, 300 * 1024 * 1024)
@@ -237,8 +243,8 @@ describe('bridge server doctor', () => {
     expect(found(await serverDoctor(data), 'journal')).toMatchObject([{ state: 'ok' }])
   })
 
-  test('reports that the clock is behind the stored time', async () => {
-    const data = await installation(() => {})
+  sqliteTest('reports that the clock is behind the stored time', async () => {
+    const data = await installation()
     const ended = await serverDoctor(data, { clock: () => new Date(Date.now() - 3_600_000) })
     expect([ended.code, ...found(ended, 'clock')]).toMatchObject([
       1,
@@ -255,7 +261,7 @@ describe('bridge server doctor', () => {
       onTestFinished(() => {
         execFileSync('umount', [data])
       })
-      await initServer(readConfig({ data }, {}))
+      await installation(() => {}, data)
       const little = await serverDoctor(data)
       expect([little.code, ...found(little, 'disk')]).toMatchObject([0, { state: 'warning' }])
       expect(found(little, 'reserve')).toMatchObject([{ state: 'ok', text: 'the running server makes it' }])

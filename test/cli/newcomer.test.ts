@@ -8,7 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
 import { ownerPassword } from '../support/owner.ts'
+import { dropDatabase, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { enrolled } from '../support/profiles.ts'
+import { onSqlite } from '../support/sqlite-only.ts'
 
 let bridge: TestBridge
 let desk: Desk
@@ -38,6 +40,10 @@ const id = '01980000-0000-7000-8000-000000000001'
 const login = ['admin', 'login', '--name', 'olu', '--password-stdin']
 
 describe('before anything is set up', () => {
+  const nowhere = '/nowhere/at/all'
+  beforeAll(() => makeEmptyDatabase(nowhere))
+  afterAll(() => dropDatabase(nowhere))
+
   test.each<[readonly string[], number, string, string]>([
     [
       ['admin', 'agent', 'list'],
@@ -54,46 +60,36 @@ describe('before anything is set up', () => {
     [['enroll'], 2, 'no enrolment code on standard input', 'the whole prompt will do too'],
     [['admin', 'setup'], 2, "required option '--name <name>' not specified", 'bridge admin setup --help'],
     [
-      ['server', 'start', '--data', '/nowhere/at/all'],
+      ['server', 'start', '--data', nowhere],
       3,
-      '/nowhere/at/all holds no installation',
+      `${isOnPostgres ? 'the database' : nowhere} holds no installation`,
       'bridge server init --data /nowhere/at/all creates an installation',
     ],
     [
-      ['server', 'init', '--data', '/nowhere/at/all', '--host', '0.0.0.0'],
+      ['server', 'init', '--data', nowhere, '--host', '0.0.0.0'],
       2,
       'set --tls-cert and --tls-key, or list your TLS proxies in --trusted-proxy',
       'bridge server start --help lists the settings',
     ],
     [
-      ['server', 'init', '--data', '/nowhere/at/all', '--port', 'abc'],
+      ['server', 'init', '--data', nowhere, '--port', 'abc'],
       2,
       'port must be a whole number',
       'lists the settings',
     ],
     [
-      [
-        'server',
-        'init',
-        '--data',
-        '/nowhere/at/all',
-        '--tls-cert',
-        '/no/cert.pem',
-        '--tls-key',
-        '/no/key.pem',
-      ],
+      ['server', 'init', '--data', nowhere, '--tls-cert', '/no/cert.pem', '--tls-key', '/no/key.pem'],
       2,
       '--tls-cert /no/cert.pem cannot be read (ENOENT)',
       'lists the settings',
     ],
-    [
-      ['server', 'restore', 'nofile.db', '--data', '/nowhere/at/all'],
-      3,
-      'the file nofile.db does not exist',
-      '',
-    ],
   ])('%j exits %i', async (argv, code, message, hint) => {
     expect(await told(argv)).toEqual([code, expect.stringContaining(message), expect.stringContaining(hint)])
+  })
+
+  onSqlite('test/server/postgres/backups.test.ts').test('a missing backup exits 3', async () => {
+    const argv = ['server', 'restore', 'nofile.db', '--data', nowhere]
+    expect(await told(argv)).toEqual([3, 'the file nofile.db does not exist', ''])
   })
 })
 
