@@ -17,9 +17,12 @@ import { databasePath } from '../../server/storage/data-folder.ts'
 import { checkStore } from '../support/invariants.ts'
 import { setUpOwner } from '../support/owner.ts'
 import { startServerProcess } from '../support/process.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 import { machineMs } from './lab/client-log.ts'
 import { Crew, enlist } from './lab/crew.ts'
+
+sqliteOnly('test/server/postgres/backups.test.ts')
 
 const backups = Number(process.env.BRIDGE_BACKUPS ?? 0)
 if (backups === 0) process.stderr.write('skipped: BRIDGE_BACKUPS=20 makes backups under load\n')

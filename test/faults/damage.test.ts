@@ -15,7 +15,10 @@ import { databasePath } from '../../server/storage/data-folder.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
+
+sqliteOnly('test/faults/postgres/refusals.test.ts')
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0
@@ -65,7 +68,7 @@ const start = () =>
 
 const bodies = (): string[] =>
   withStoreCopy(data, (database) =>
-    database.prepare<[], string>('SELECT body FROM messages ORDER BY id').pluck().all(),
+    database.prepare<string>('SELECT body FROM messages ORDER BY id').pluck().all(),
   )
 
 function spoil(path: string, act: (bytes: Buffer) => void): void {
@@ -101,7 +104,7 @@ test.each(['messages', 'projects'])(
     cpSync(folded, data, { recursive: true })
     const pages = withStoreCopy(data, (database) =>
       database
-        .prepare<[string], number>("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'")
+        .prepare<number>("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'")
         .pluck()
         .all(table),
     )

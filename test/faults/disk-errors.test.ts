@@ -16,9 +16,12 @@ import { exchange, type Reply } from '../support/http.ts'
 import { checkStore } from '../support/invariants.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 import { attach, canTrace } from '../support/strace.ts'
 import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
+
+sqliteOnly('test/faults/postgres/refusals.test.ts')
 
 const positions = Number(process.env.BRIDGE_DISK_ERRORS ?? 0)
 const endsWithinMs = 2000
@@ -157,7 +160,7 @@ async function sameAgain(fault: DiskFault, name: string, replies: readonly (Repl
     if (reply?.status === 200) expect(again?.text).toBe(reply.text)
   }
   const stored = withStoreCopy(server.data, (db) =>
-    db.prepare<[string], string>('SELECT body FROM messages WHERE body LIKE ?').pluck().all(`${name}-%`),
+    db.prepare<string>('SELECT body FROM messages WHERE body LIKE ?').pluck().all(`${name}-%`),
   )
   expect([fault.what, stored.sort()]).toEqual([
     fault.what,

@@ -15,9 +15,12 @@ import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { checkStore } from '../support/invariants.ts'
 import { onFile } from '../support/sqlite-file.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 import { daysAgo } from '../support/tamper.ts'
 import { mountSmallDisk, type SmallDisk } from './lab/small-disk.ts'
+
+sqliteOnly('test/faults/postgres/refusals.test.ts')
 
 const mebibyte = 1024 * 1024
 const reserve = 4 * mebibyte

@@ -18,6 +18,9 @@ import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
+
+sqliteOnly('test/server/postgres/held-reader.test.ts')
 
 const minutes = Number(process.env.BRIDGE_HELD_MINUTES ?? 0)
 const isFull = minutes > 0

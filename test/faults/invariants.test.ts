@@ -1,10 +1,12 @@
 /** Each query on the store finds the rows that violate its rule. */
-import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { checkStore, invariants } from '../support/invariants.ts'
+import { isOnPostgres } from '../support/postgres.ts'
+import { onSqlite } from '../support/sqlite-only.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 import { act, createTask } from '../support/tasks.ts'
+import type { TestStore } from '../support/test-store.ts'
 
 let bridge: TestBridge
 
@@ -57,22 +59,27 @@ const breaches: Record<string, string> = {
   'each acknowledged message was offered': 'UPDATE messages SET offers = 0',
 }
 
+const withoutReferences = isOnPostgres
+  ? 'SET LOCAL session_replication_role = replica'
+  : 'PRAGMA foreign_keys = OFF'
+
 test.each(invariants)('$name: the check detects a store that violates it', ({ name }) => {
-  const spoil = (database: Database.Database) => {
-    database.pragma('foreign_keys = OFF')
-    database.exec(breaches[name] ?? '')
-    return checkStore(database)
+  const spoil = (store: TestStore) => {
+    store.exec(withoutReferences)
+    store.exec(breaches[name] ?? '')
+    return checkStore(store)
   }
   expect(withStoreCopy(bridge.data, spoil).filter((sentence) => sentence.startsWith(`${name}:`))).not.toEqual(
     [],
   )
 })
 
-test('the check detects a row that refers to a missing one', () => {
-  const wrong = withStoreCopy(bridge.data, (database) => {
-    database.pragma('foreign_keys = OFF')
-    database.exec('DELETE FROM credentials')
-    return checkStore(database)
+const { test: sqliteTest } = onSqlite('test/server/postgres/schema.test.ts')
+sqliteTest('the check detects a row that refers to a missing one', () => {
+  const wrong = withStoreCopy(bridge.data, (store) => {
+    store.exec(withoutReferences)
+    store.exec('DELETE FROM credentials')
+    return checkStore(store)
   })
   expect(wrong.filter((sentence) => sentence.startsWith('foreign key:'))).not.toEqual([])
 })

@@ -3,11 +3,14 @@
  * answered write. Both checks must detect a server, or a disk, without syncs.
  */
 import { expect, test } from 'vitest'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { canTrace } from '../support/strace.ts'
 import { auditCommits, type CommitAudit } from './lab/commit-audit.ts'
 import { type CutOptions, type CutReport, cutPower } from './lab/power-cuts.ts'
 import { linesOf } from './lab/system-calls.ts'
 import { type TracedLoad, tracedLoad } from './lab/traced-load.ts'
+
+sqliteOnly('test/faults/postgres/restart.test.ts')
 
 const cuts = Number(process.env.BRIDGE_POWER_CUTS ?? 4)
 const answers = Math.max(10 * Number(process.env.BRIDGE_KILLS ?? 12), 5 * cuts)

@@ -9,14 +9,14 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { startBridge } from '../support/bridge.ts'
 import { chanceFrom } from '../support/chance.ts'
 import { invariants } from '../support/invariants.ts'
 import { populate } from '../support/population.ts'
-import { onFile } from '../support/sqlite-file.ts'
+import { isOnPostgres } from '../support/postgres.ts'
 import { daysAgo } from '../support/tamper.ts'
+import { type TestStore, withStore } from '../support/test-store.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 3)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -27,30 +27,32 @@ const child = fileURLToPath(new URL('./lab/maintainer.ts', import.meta.url))
 const held = /sequences of a conversation|inbox counts/
 
 /** The messages are old and acknowledged, except one in five hundred, after which all must stay. */
-function fill(database: Database.Database, conversationIds: readonly string[], projectId: string): void {
+function fill(store: TestStore, conversationIds: readonly string[], projectId: string): void {
   const each = Math.ceil((kills * perKill) / conversationIds.length)
+  const at = daysAgo(100)
   const columns = `id, project_id, conversation_id, sequence, sender_kind, sender_agent_id, sender_name, recipient_kind,
     recipient_agent_id, inbox_agent_id, type, body, encoding, root_id, hops, created_at, offers, offered_generation,
     first_offered_at, acknowledged_at`
-  const insert = database.prepare(`INSERT INTO messages (${columns})
-    SELECT printf('019aa000-%04x-7000-8000-%012x', @place, @sequence), @project, id, @sequence, 'agent', agent_a, 'ada', 'agent',
-      agent_b, agent_b, 'note', hex(randomblob(200)), 'text', id, 0, @at, 1, 1, @at, @acknowledged
-    FROM conversations WHERE id = @id`)
-  database.transaction(() => {
-    for (const [place, id] of conversationIds.entries()) {
-      for (let sequence = 1; sequence <= each; sequence += 1) {
-        const stays = place % 4 === 0 && sequence === Math.ceil(each / 2)
-        const at = daysAgo(100)
-        insert.run({ place, sequence, project: projectId, id, at, acknowledged: stays ? null : at })
-        if (stays) {
-          const sql = `INSERT INTO inboxes (agent_id, waiting) SELECT agent_b, 1 FROM conversations WHERE id = ?
-            ON CONFLICT (agent_id) DO UPDATE SET waiting = waiting + 1`
-          database.prepare(sql).run(id)
-        }
-      }
-      database.prepare('UPDATE conversations SET last_sequence = ? WHERE id = ?').run(each, id)
+  const insert = store.prepare(`WITH RECURSIVE numbers (sequence) AS
+      (SELECT 1 UNION ALL SELECT sequence + 1 FROM numbers WHERE sequence < ${each})
+    INSERT INTO messages (${columns})
+    SELECT CAST(@prefix AS TEXT) || printf('%012x', sequence), CAST(@project AS TEXT), id, sequence, 'agent', agent_a, 'ada',
+      'agent', agent_b, agent_b, 'note', CAST(@body AS TEXT), 'text', id, 0, CAST(@at AS TEXT), 1, 1, CAST(@at AS TEXT),
+      CASE WHEN sequence <> ${Math.ceil(each / 2)} OR @stays = 0 THEN CAST(@at AS TEXT) END
+    FROM conversations CROSS JOIN numbers WHERE id = @id`)
+  store.exec('BEGIN')
+  for (const [place, id] of conversationIds.entries()) {
+    const prefix = `019aa000-${place.toString(16).padStart(4, '0')}-7000-8000-`
+    const stays = place % 4 === 0 ? 1 : 0
+    insert.run({ prefix, project: projectId, body: 'x'.repeat(400), at, stays, id })
+    if (stays === 1) {
+      const sql = `INSERT INTO inboxes (agent_id, waiting) SELECT agent_b, 1 FROM conversations WHERE id = ?
+        ON CONFLICT (agent_id) DO UPDATE SET waiting = inboxes.waiting + 1`
+      store.prepare(sql).run(id)
     }
-  })()
+    store.prepare('UPDATE conversations SET last_sequence = ? WHERE id = ?').run(each, id)
+  }
+  store.exec('COMMIT')
 }
 
 interface Left {
@@ -60,20 +62,18 @@ interface Left {
 }
 
 const look = (data: string): Left =>
-  onFile(data, (database) => ({
+  withStore(data, (store) => ({
     removed: Object.fromEntries(
-      database
-        .prepare<[], [string, number]>('SELECT id, removed_through_sequence FROM conversations ORDER BY id')
+      store
+        .prepare<[string, number]>('SELECT id, removed_through_sequence FROM conversations ORDER BY id')
         .raw()
         .all(),
     ),
-    unread: database
-      .prepare<[], number>('SELECT count(*) FROM messages WHERE acknowledged_at IS NULL')
-      .pluck()
-      .get() as number,
+    unread:
+      store.prepare<number>('SELECT count(*) FROM messages WHERE acknowledged_at IS NULL').pluck().get() ?? 0,
     wrong: [
-      ...invariants.filter(({ name }) => held.test(name)).flatMap(({ sql }) => database.prepare(sql).all()),
-      ...(database.prepare('PRAGMA integrity_check').pluck().all() as string[]).filter(
+      ...invariants.filter(({ name }) => held.test(name)).flatMap(({ sql }) => store.prepare(sql).all()),
+      ...(isOnPostgres ? [] : store.prepare<string>('PRAGMA integrity_check').pluck().all()).filter(
         (line) => line !== 'ok',
       ),
     ],
@@ -104,7 +104,7 @@ test(`maintenance that is killed ${kills} times keeps the messages that must sta
   try {
     const people = populate(bridge.data, conversations, 4)
     const ids = people.conversations.filter((id) => id !== '')
-    onFile(bridge.data, (database) => fill(database, ids, people.projectId))
+    withStore(bridge.data, (store) => fill(store, ids, people.projectId))
     const chance = chanceFrom(seed)
     let before = look(bridge.data)
     const { unread } = before

@@ -10,7 +10,9 @@
  */
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { setTimeout as delay } from 'node:timers/promises'
 import Database from 'better-sqlite3'
+import pg from 'pg'
 
 type Driver = Database.Database
 const driver = Database.prototype as Driver
@@ -20,6 +22,11 @@ export type Control = 'answers-before-commit' | 'no-sync'
 export function breakStore(control: Control): void {
   if (control === 'no-sync') withoutSync()
   else commitLater()
+}
+
+function commitLater(): void {
+  commitLaterOnSqlite()
+  commitLaterOnPostgres()
 }
 
 function withoutSync(): void {
@@ -52,7 +59,7 @@ const laterMs = 200
  * Delays each COMMIT: the next BEGIN of the writer joins the transaction that the last COMMIT only pretended
  * to end.
  */
-function commitLater(): void {
+function commitLaterOnSqlite(): void {
   const { prepare, pragma } = driver
   let commit: (() => void) | undefined
   driver.prepare = function (this: Driver, source: string) {
@@ -81,3 +88,25 @@ function commitLater(): void {
 }
 
 const nothing = { changes: 0, lastInsertRowid: 0 }
+
+/** Answers each COMMIT at once and sends it later. Until then the connection sends nothing else. */
+function commitLaterOnPostgres(): void {
+  const client = pg.Client.prototype as unknown as { query(statement: { text: string }): Promise<unknown> }
+  const { query } = client
+  const commits = new WeakMap<object, Promise<unknown>>()
+  client.query = function (statement) {
+    const before = commits.get(this)
+    if (statement.text !== 'COMMIT') {
+      return before === undefined
+        ? query.call(this, statement)
+        : before.then(() => query.call(this, statement))
+    }
+    const commit = async () => {
+      await before
+      await delay(laterMs)
+      await query.call(this, statement).catch(() => {})
+    }
+    commits.set(this, commit())
+    return Promise.resolve({ rows: [], rowCount: null, command: 'COMMIT' })
+  }
+}

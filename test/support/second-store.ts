@@ -8,13 +8,13 @@ import { createInterface } from 'node:readline'
 import { ApiError } from '../../server/api-error.ts'
 import { noLane } from '../../server/database/lanes.ts'
 import type { Nonce } from '../../server/database/nonces.ts'
-import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
+import { openStore } from '../../server/open-store.ts'
+import { testConfig } from './config.ts'
 
 const fail = (error: unknown) => {
   throw error
 }
-const store = openNodeDatabase({
-  data: process.argv[2] ?? '',
+const store = await openStore(testConfig(process.argv[2] ?? ''), {
   clock: () => new Date(),
   monotonicMs: () => performance.now(),
   random: randomBytes,

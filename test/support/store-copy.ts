@@ -1,26 +1,35 @@
 /**
- * The store of a stopped server, as the crash left it. A copy is opened, so that the server itself recovers
- * the original.
+ * The store of a stopped server, as the crash left it, for a test that may change what it sees. The server
+ * itself recovers the original.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { databasePath } from '../../server/storage/data-folder.ts'
+import { isOnPostgres } from './postgres.ts'
+import { type TestStore, withStore } from './test-store.ts'
 
-export function withStoreCopy<T>(data: string, look: (database: Database.Database) => T): T {
+/** On SQLite a copy of the files, on PostgreSQL a transaction that is rolled back. */
+export const withStoreCopy = <T>(data: string, look: (store: TestStore) => T): T =>
+  isOnPostgres ? withStore(data, (store) => rolledBack(store, look)) : withFileCopy(data, look)
+
+function rolledBack<T>(store: TestStore, look: (store: TestStore) => T): T {
+  store.exec('BEGIN ISOLATION LEVEL REPEATABLE READ')
+  try {
+    return look(store)
+  } finally {
+    store.exec('ROLLBACK')
+  }
+}
+
+function withFileCopy<T>(data: string, look: (store: TestStore) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-copy-'))
-  const copy = databasePath(folder)
   try {
     for (const suffix of ['', '-wal']) {
-      if (existsSync(databasePath(data) + suffix)) copyFileSync(databasePath(data) + suffix, copy + suffix)
+      if (existsSync(databasePath(data) + suffix))
+        copyFileSync(databasePath(data) + suffix, databasePath(folder) + suffix)
     }
-    const database = new Database(copy)
-    try {
-      return look(database)
-    } finally {
-      database.close()
-    }
+    return withStore(folder, look)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -136,15 +136,15 @@ export class Claimers {
   }
 
   #stored(tasks: readonly Task[]): { tasks: StoredTask[]; audit: AuditRecord[] } {
-    return withStoreCopy(this.#bridge.data, (database) => {
+    return withStoreCopy(this.#bridge.data, (store) => {
       const generations = new Map(
-        database
-          .prepare<[], { id: string; claim_generation: number }>('SELECT id, claim_generation FROM tasks')
+        store
+          .prepare<{ id: string; claim_generation: number }>('SELECT id, claim_generation FROM tasks')
           .all()
           .map(({ id, claim_generation }) => [id, claim_generation]),
       )
-      const audit = database
-        .prepare<[], { kind: string; subject_id: string; at: string; details: string }>(
+      const audit = store
+        .prepare<{ kind: string; subject_id: string; at: string; details: string }>(
           "SELECT kind, subject_id, at, details FROM audit WHERE kind LIKE 'task.%' ORDER BY id",
         )
         .all()

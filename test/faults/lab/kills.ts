@@ -8,12 +8,12 @@
  * Reliability §3.1 F1, F16.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type Database from 'better-sqlite3'
 import { chanceFrom } from '../../support/chance.ts'
 import { checkStore } from '../../support/invariants.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { type ProcessOptions, type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { withStoreCopy } from '../../support/store-copy.ts'
+import type { TestStore } from '../../support/test-store.ts'
 import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
 import type { StoredTask } from './task-effects.ts'
@@ -104,20 +104,20 @@ export async function readConversations(owner: TestOwner, crew: Crew): Promise<M
  * Reads everything in one transaction: a running server expires claims, and a task could then differ from its
  * records.
  */
-function readStore(database: Database.Database) {
-  const audit = database
-    .prepare<[], { kind: string; subject_id: string | null; at: string; details: string }>(
+function readStore(store: TestStore) {
+  const audit = store
+    .prepare<{ kind: string; subject_id: string | null; at: string; details: string }>(
       'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
     )
     .all()
     .map(({ details, ...record }): AuditRecord => ({ ...record, details: JSON.parse(details) }))
-  const tasks = database
-    .prepare<[], StoredTask>(
+  const tasks = store
+    .prepare<StoredTask>(
       `SELECT id, title, state, conversation_id, claim_generation AS generation, outcome_result AS result,
         claim_ttl_seconds, cancel_requested_at, stop_confirmed_at FROM tasks`,
     )
     .all()
-  return { found: checkStore(database), audit, tasks }
+  return { found: checkStore(store), audit, tasks }
 }
 
 interface HistoryPage {

@@ -3,10 +3,8 @@
  * begins, and its result if it finishes.
  */
 import { maintain } from '../../../server/host/init.ts'
+import { testConfig } from '../../support/config.ts'
 
 process.stdout.write('open\n')
-const report = await maintain(
-  { data: process.argv[2] ?? '', databaseUrl: undefined },
-  new AbortController().signal,
-)
+const report = await maintain(testConfig(process.argv[2] ?? ''), new AbortController().signal)
 process.stdout.write(`${JSON.stringify(report)}\n`)

@@ -10,7 +10,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { backUp } from '../../../server/host/backups/backup.ts'
@@ -224,7 +223,7 @@ async function signIn(url: string, data: string): Promise<TestOwner> {
 }
 
 const inStore = <T>(data: string, sql: string): T[] =>
-  withStoreCopy(data, (database: Database.Database) => database.prepare<[], T>(sql).all())
+  withStoreCopy(data, (store) => store.prepare<T>(sql).all())
 
 test('every table of the store is restored, or listed with the reason why it is kept', () => {
   const tables = inStore<{ name: string }>(bridge.data, "SELECT name FROM sqlite_schema WHERE type = 'table'")
