@@ -28,7 +28,8 @@ export async function maintainStore(
   try {
     // No request waits in this process. A running server finds the stored messages by its recheck.
     const context = { write: store.writer.write, ...host, stopping, wakeups: createWakeups() }
-    const report = await createMaintenance(context, jobsOf(store.nonces), onFatal).cycle()
+    const onFailure = (_job: string, error: unknown) => onFatal(error)
+    const report = await createMaintenance(context, jobsOf(store.nonces), onFailure).cycle()
     if (failure !== undefined) throw failure
     return report
   } finally {
