@@ -39,8 +39,11 @@ export async function setUpOwner(
   return counting(context, 'link', caller, undefined, async () => {
     // Checked before the password is hashed, so that only the holder of a link can cause that work. The
     // transaction uses the link up.
-    if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now()))))
-      throw invalidLink()
+    if (!(await context.read((db) => store.isLinkOpen(db, 'setup', link, context.steady.now())))) {
+      // Another request may have used the link since the first look.
+      const owner = await context.read(store.findOwner)
+      throw owner === undefined ? invalidLink() : new ApiError('setup_done')
+    }
     const password = await context.passwords.hash(input.password)
     return context.write(nodeLane, async (tx) => {
       if ((await store.findOwner(tx.db)) !== undefined) throw new ApiError('setup_done')
