@@ -22,8 +22,11 @@ import { insertServer } from '../../server/database/sqlite/server-id.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { databaseBeforeBaseline } from '../server/database/before-baseline.ts'
 import { startBridge } from '../support/bridge.ts'
+import { sqliteOnly } from '../support/sqlite-only.ts'
 import { type Stored, stored } from '../support/stored.ts'
 import { canTrace } from '../support/strace.ts'
+
+sqliteOnly('test/server/postgres/migrations.test.ts')
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0

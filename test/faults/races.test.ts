@@ -115,6 +115,8 @@ test('a reader sees no row before its commit: not while the unit runs, and never
     for (let number = 1001; number <= 1020; number++) {
       await tx.db.insertInto('schema_migrations').values(row(number)).execute()
       look()
+      // On PostgreSQL this waits for the answer, so that readers are answered meanwhile.
+      await tx.db.selectFrom('schema_migrations').selectAll().where('number', '=', number).execute()
     }
   })
   look()

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { generateKeyPair, type KeyPair } from '../../sdk/signing/keys.ts'
 import { TestAgent } from './agent.ts'
+import { isOnPostgres } from './postgres.ts'
 import { openStore } from './test-store.ts'
 
 export interface Seeded {
@@ -45,6 +46,7 @@ export function populate(data: string, count: number, senders: number): Populati
       ...{ id: projectId, name: projectId, description: '', state: 'active', message_budget: 1_000_000 },
       ...{ created_at: now, updated_at: now },
     })
+    if (isOnPostgres) insert('lanes', { lane: projectId, last: '' })
     for (const agent of agents) insertAgent(insert, projectId, agent, now)
     const conversations = agents.map((agent, index) => {
       const sender = agents[index % senders] as Seeded
