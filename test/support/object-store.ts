@@ -190,8 +190,11 @@ function refuse(response: ServerResponse, { status, code }: Refused): void {
 
 const drained = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
-    response.once('drain', resolve)
-    response.once('close', resolve)
+    const done = () => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
   })
 
 /** Verifies the signature as S3 does: every header of it must be signed that changes the request. */
