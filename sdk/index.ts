@@ -86,6 +86,7 @@ export type {
   HostSample,
   HostSampleInput,
   HostSampleList,
+  NodeInfo,
   NodeStorage,
 } from './contract/telemetry.ts'
 export type { ListenOptions, ReceivedMessage, ReceivedPage } from './delivery/received.ts'

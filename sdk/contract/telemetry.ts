@@ -51,9 +51,36 @@ export const NodeStorage = named(
 )
 export type NodeStorage = Static<typeof NodeStorage>
 
+/** One node of the installation, as its last beat described it. */
+export const NodeInfo = named(
+  'NodeInfo',
+  Type.Object({
+    id: Type.String({ description: 'Changes at each start of the node.' }),
+    name: Type.String({ description: 'Its setting node_name.' }),
+    version: Type.String({ description: 'Version of its program.' }),
+    started_at: Timestamp,
+    seen_at: { ...Timestamp, description: 'Time of its last beat, by the clock of the database.' },
+    leads: Type.Boolean({ description: 'Whether maintenance runs at this node.' }),
+    cpu_percent: Type.Number({ minimum: 0, maximum: 100 }),
+    waits: Type.Integer({ minimum: 0, description: 'Long-polls, streams and sockets that wait at it.' }),
+    lag_ms: Type.Integer({
+      minimum: 0,
+      description: 'How late its last beat was confirmed: the node is busy, or the database is slow.',
+    }),
+  }),
+)
+export type NodeInfo = Static<typeof NodeInfo>
+
 export const HostSampleList = named(
   'HostSampleList',
-  Type.Object({ hosts: Type.Array(ref(HostSample)), storage: ref(NodeStorage), observed_at: Timestamp }),
+  Type.Object({
+    hosts: Type.Array(ref(HostSample)),
+    nodes: Type.Array(ref(NodeInfo), {
+      description: 'The nodes of the installation that are alive, by name. With SQLite there is one.',
+    }),
+    storage: ref(NodeStorage),
+    observed_at: Timestamp,
+  }),
 )
 export type HostSampleList = Static<typeof HostSampleList>
 
@@ -113,7 +140,7 @@ export const ownerTelemetry = {
     caller: 'owner',
     ownerOnly: true,
     summary:
-      "Read the latest sample of each host, including the node's own, and the free space on the node's disk.",
+      "Read the latest sample of each host, including the node's own, the nodes of the installation, and the free space on the node's disk.",
     response: HostSampleList,
     errors: [],
   }),

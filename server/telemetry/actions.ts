@@ -10,11 +10,13 @@ import type {
   HostSample,
   HostSampleInput,
   HostSampleList,
+  NodeInfo,
   NodeStorage,
 } from '../../sdk/contract/telemetry.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { nodeLane } from '../database/lanes.ts'
+import type { NodeEntry } from '../database/nodes.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
@@ -76,9 +78,19 @@ const toHostSample = (sample: HostSampleInput, steady: SteadyClock, steadyNow: D
   stale: isStale(sample, steadyNow),
 })
 
+export const toNodeInfo = ({ id, name, version, leads, ...node }: NodeEntry): NodeInfo => ({
+  ...{ id, name, version, leads },
+  started_at: node.startedAt,
+  seen_at: node.seenAt,
+  cpu_percent: node.load.percent,
+  waits: node.load.waits,
+  lag_ms: node.lagMs,
+})
+
 /** Lists all hosts. The node's own host is included. If it also reports, the later sample is listed. */
 export async function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
   const storage = await nodeStorage(context)
+  const nodes = (await context.nodes.list()).map(toNodeInfo)
   return readAsOwner(context, caller, async (db, now) => {
     const { steady } = context
     const steadyNow = steady.now()
@@ -92,7 +104,7 @@ export async function listTelemetry(context: Context, caller: OwnerCaller): Prom
     const hosts = samples
       .map((sample) => toHostSample(sample, steady, steadyNow))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
-    return { hosts, storage, observed_at: now.toISOString() }
+    return { hosts, nodes, storage, observed_at: now.toISOString() }
   })
 }
 

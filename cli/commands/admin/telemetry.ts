@@ -3,6 +3,7 @@ import type { HostHistory, HostMinute, HostSample, NodeStorage } from '../../../
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
+import { nodesText } from '../../owner/nodes.ts'
 import { tableText } from '../../terminal/output.ts'
 import { relative } from '../../terminal/words.ts'
 
@@ -35,7 +36,8 @@ export const telemetry = (context: CliContext, { history: host }: TelemetryOptio
           ]
     const rows = found.hosts.map((host) => [host.host, ...loadOf(host), relative(host.sampled_at, now)])
     const table = tableText(['host', 'processors', 'memory', 'sampled'], rows)
-    context.output.result(found, `${table}\n\n${diskText(found.storage)}`)
+    const nodes = found.nodes.length < 2 ? '' : `\n\n${nodesText(found.nodes, now)}`
+    context.output.result(found, `${table}${nodes}\n\n${diskText(found.storage)}`)
   })
 
 /** One line for each hour. `--json` has every minute. */

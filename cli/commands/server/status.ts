@@ -1,12 +1,13 @@
 /** `bridge server status`: shows whether a node runs and is ready. Contract §11, §12. */
 import { readFile } from 'node:fs/promises'
-import type { Fetch, NodeStatus } from '../../../sdk/index.ts'
+import type { Fetch, NodeInfo, NodeStatus } from '../../../sdk/index.ts'
 import { clientOptions } from '../../client-options.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { nodesText } from '../../owner/nodes.ts'
 import { fields } from '../../owner/text.ts'
-import { type DataOption, server, withData } from './settings.ts'
+import { configOf, type DataOption, server, withData } from './settings.ts'
 
 export interface StatusOptions extends DataOption {
   readonly url?: string
@@ -28,8 +29,10 @@ export async function status(context: CliContext, options: StatusOptions): Promi
     baseUrl,
     allowPlainHttp: true,
   })
-  const told = packages === undefined ? found : { ...found, packages }
-  context.output.result(told, statusText(baseUrl, found, packages))
+  const nodes = options.url === undefined ? await nodesOf(context, options) : undefined
+  const told = { ...found, ...(packages !== undefined && { packages }), ...(nodes && { nodes }) }
+  const text = statusText(baseUrl, found, packages)
+  context.output.result(told, nodes === undefined ? text : `${text}\n\n${nodesText(nodes, context.clock())}`)
   const failing = Object.entries(found.readiness.checks).filter(([, holds]) => !holds)
   if (found.readiness.ready) return
   throw new CommandError(
@@ -76,6 +79,17 @@ export async function localFetch(cert: string | undefined): Promise<Target['fetc
       hint: '--url asks it under the name that clients use',
       cause,
     })
+  }
+}
+
+/** Lists the nodes that share the database of this folder. Undefined on SQLite, or if the database does not answer. */
+async function nodesOf(context: CliContext, { data }: StatusOptions): Promise<NodeInfo[] | undefined> {
+  const loaded = await server()
+  try {
+    return await loaded.listNodes(configOf(loaded, context, data === undefined ? {} : { data }))
+  } catch {
+    // Readiness says that the database does not answer.
+    return undefined
   }
 }
 

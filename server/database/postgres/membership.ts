@@ -8,6 +8,8 @@
  * - A node believes in its own beat and lease from the moment it asked for them. So it stops believing before
  *   the others do.
  */
+import { ApiError } from '../../api-error.ts'
+import { retryAfterMs } from '../../retry-after.ts'
 import type { NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
 import { deadAfterMs } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
@@ -81,8 +83,12 @@ export class Membership implements Nodes {
   }
 
   async list(): Promise<NodeEntry[]> {
-    const { connection } = await this.#options.link.get()
-    return listNodes(connection)
+    try {
+      const { connection } = await this.#options.link.get()
+      return await listNodes(connection)
+    } catch (cause) {
+      throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
+    }
   }
 
   /** The database does not know this node. It answers nothing until it has joined again. */

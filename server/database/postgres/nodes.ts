@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NodeEntry } from '../nodes.ts'
 import { deadAfterMs, machine, mayBeAlive, type NodeProcess, ownNodes } from './alive.ts'
-import type { PostgresConnection } from './connection.ts'
+import { PostgresConnection } from './connection.ts'
 import type { Link } from './link.ts'
 
 /** Another node serves this database. */
@@ -114,6 +114,16 @@ export async function listNodes(connection: PostgresConnection): Promise<NodeEnt
     seenAt: new Date(seen_ms).toISOString(),
     load: { percent: load_percent, waits },
   }))
+}
+
+/** Lists the nodes of a database, on a connection of its own. */
+export async function readNodes(url: string): Promise<NodeEntry[]> {
+  const connection = await PostgresConnection.open({ url })
+  try {
+    return await listNodes(connection)
+  } finally {
+    await connection.close()
+  }
 }
 
 interface EntryRow {

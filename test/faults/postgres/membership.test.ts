@@ -1,23 +1,28 @@
 /** Several server processes on one PostgreSQL database: which of them are members, and which one leads. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { version } from '../../../sdk/version.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { closeNodes, makeSilent, readNodes, startNodes } from '../../support/cluster-nodes.ts'
-import { agentAt } from '../../support/nodes.ts'
-import { setUpOwner } from '../../support/owner.ts'
+import { agentAt, ownerAt } from '../../support/nodes.ts'
+import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import type { ServerProcess } from '../../support/process.ts'
+import { program } from '../../support/program.ts'
 
 describe.skipIf(!hasPostgres)('two nodes on one database', () => {
   let cluster: Cluster
   let first: ServerProcess
   let second: ServerProcess
+  let owner: TestOwner
   let ada: TestAgent
 
   beforeAll(async () => {
     cluster = await Cluster.start()
     ;[first, second] = await startNodes(cluster, 2)
-    const owner = await setUpOwner(first.url, first.setupLink)
+    owner = await setUpOwner(first.url, first.setupLink)
     const project = await owner.createProject('demo')
     const { id } = await owner.createAgent(project.id, 'ada')
     ada = await enroll(first.url, await owner.enrollmentCode(project.id, id), () => new Date())
@@ -43,6 +48,29 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
     expect(await readiness(second)).toEqual({ status: 200, nodes: true })
     expect([await statusAt(first), await statusAt(second)]).toEqual([200, 200])
     expect(await members()).toEqual(['a leads', 'b'])
+  })
+
+  test('the owner and the status on either host see both, with version, load and lag', async () => {
+    const shape = {
+      version,
+      cpu_percent: expect.any(Number),
+      waits: 0,
+      lag_ms: expect.any(Number),
+      seen_at: expect.any(String),
+    }
+    const both = [
+      { ...shape, name: 'a', leads: true },
+      { ...shape, name: 'b', leads: false },
+    ]
+    const there = ownerAt(second, owner)
+    for (const each of [owner, there])
+      expect(await each.ok({ target: '/api/admin/telemetry' })).toMatchObject({ nodes: both })
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [program, 'server', 'status', '--json', '--data', second.data],
+      { env: { ...process.env, BRIDGE_DATABASE_URL: cluster.url } },
+    )
+    expect(JSON.parse(stdout)).toMatchObject({ nodes: both })
   })
 
   test('a suspended node is removed, and then answers nothing until it has joined again', async () => {

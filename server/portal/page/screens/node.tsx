@@ -11,6 +11,7 @@ import { span } from '../words/time.ts'
 import { Commands } from './node/commands.tsx'
 import { HealthFacts } from './node/health.tsx'
 import { Hosts } from './node/hosts.tsx'
+import { Nodes } from './node/nodes.tsx'
 import { Storage } from './node/storage.tsx'
 
 export function Node() {
@@ -45,6 +46,7 @@ function Load() {
       <p class="silence" role="status" hidden={ageMs <= silentMs}>
         {ageMs > silentMs && `Nothing heard from the node for ${span(ageMs)}. Trying again.`}
       </p>
+      <Nodes list={list} ageMs={ageMs} />
       <Hosts list={list} ageMs={ageMs} />
       <Storage storage={list.storage} ageMs={ageMs} />
     </>
