@@ -1,13 +1,23 @@
 /**
  * All stored data of an installation, to compare before and after.
  *
- * Left out are nonces (a refused request spends them), the audit records of refusals, the times of contact (it may renew them), and the
- * readings of the clocks. On PostgreSQL also the lanes and the beat of the node.
+ * Left out are nonces (a refused request spends them), the audit records of refusals, the times of contact (it
+ * may renew them), and the readings of the clocks. On PostgreSQL also the lanes, and what nodes write as time
+ * passes.
  */
 import { isOnPostgres } from './postgres.ts'
 import { openStore, type StoreStatement, type TestStore } from './test-store.ts'
 
-const spent = ['nonces', 'maintenance', 'steady_clock', 'lanes', 'nodes', 'listeners', 'sign_in_failures']
+const spent = [
+  'nonces',
+  'maintenance',
+  'steady_clock',
+  'lanes',
+  'nodes',
+  'leases',
+  'listeners',
+  'sign_in_failures',
+]
 /** The name of a table that the test creates. */
 const counter = 'counted_changes'
 const unrefused = "WHERE kind <> 'access.refused'"

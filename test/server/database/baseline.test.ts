@@ -22,6 +22,7 @@ import { databasePath } from '../../../server/storage/data-folder.ts'
 import { makeEnvelopeKey } from '../../../server/storage/envelope-keys.ts'
 import { TestAgent } from '../../support/agent.ts'
 import { testClock } from '../../support/clock.ts'
+import { onSqlite } from '../../support/sqlite-only.ts'
 import { stored } from '../../support/stored.ts'
 import { databaseBeforeBaseline, writtenAt } from './before-baseline.ts'
 import { temporaryFolder } from './store.ts'
@@ -66,23 +67,27 @@ test('a fresh database has the tables and indexes of a database made by the repl
   expect(indexesOf(fresh)).toEqual(indexesOf(old))
 })
 
-test('a database that records every replaced migration then records the baseline and keeps its rows', () => {
-  const folder = temporaryFolder()
-  const database = oldDatabase(folder)
-  const { schema_migrations: _, ...before } = stored(folder)
-  const done = migrations.slice(0, baselineLength).map(({ number, name }) => ({ number, name }))
-  expect(migrationStatus(database)).toEqual(done.map(({ number }) => number))
-  migrate(database, migrations.slice(0, baselineLength), clock)
-  const { schema_migrations: __, ...after } = stored(folder)
-  expect(after).toEqual(before)
-  expect(recordedIn(database)).toEqual(
-    done.map((each) => ({ ...each, applied_at: '2026-06-01T11:59:00.000Z' })),
-  )
-  migrate(database, migrations, clock)
-  expect(migrationStatus(database)).toEqual(migrations.map(({ number }) => number))
-  expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
-  expect(database.pragma('foreign_key_check')).toEqual([])
-})
+const { test: sqliteTest } = onSqlite('test/server/postgres/migrations.test.ts')
+sqliteTest(
+  'a database that records every replaced migration then records the baseline and keeps its rows',
+  () => {
+    const folder = temporaryFolder()
+    const database = oldDatabase(folder)
+    const { schema_migrations: _, ...before } = stored(folder)
+    const done = migrations.slice(0, baselineLength).map(({ number, name }) => ({ number, name }))
+    expect(migrationStatus(database)).toEqual(done.map(({ number }) => number))
+    migrate(database, migrations.slice(0, baselineLength), clock)
+    const { schema_migrations: __, ...after } = stored(folder)
+    expect(after).toEqual(before)
+    expect(recordedIn(database)).toEqual(
+      done.map((each) => ({ ...each, applied_at: '2026-06-01T11:59:00.000Z' })),
+    )
+    migrate(database, migrations, clock)
+    expect(migrationStatus(database)).toEqual(migrations.map(({ number }) => number))
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+    expect(database.pragma('foreign_key_check')).toEqual([])
+  },
+)
 
 test('a server with such a database is ready and serves the rows that its agents wrote', async () => {
   const folder = temporaryFolder()
