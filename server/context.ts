@@ -156,8 +156,8 @@ export function createContext(parts: ContextParts) {
     client: createClient(parts.clientFolder),
 
     identities: createIdentities(store.reader.read, bus),
-    throttle: createThrottle(monotonicMs, config),
-    signInDelays: createSignInDelays(monotonicMs),
+    throttle: createThrottle(monotonicMs, config, bus),
+    signInDelays: store.signInDelays ?? createSignInDelays(monotonicMs),
     failedSignIns: createFailedSignIns(() => store.steady.now().getTime()),
     /** Selects the refusals that the audit records. */
     refusals: createRefusals(() => store.steady.now().getTime()),

@@ -251,6 +251,7 @@ async function running({
   const stopTimers = [
     store.changes === undefined ? startRecheck(context) : startSharedRecheck(context, store.changes),
     startAccessRecheck(context),
+    startSharing(context),
     startNoncePurge(context, store.nonces),
     startRemovals(context),
     startTransferUpkeep(context),
@@ -296,6 +297,13 @@ async function running({
     reloadCertificate: () => renewal?.reload(),
     stop: () => (stopped ??= shutDown()),
   }
+}
+
+/** Tells the other nodes once per second who used much of a rate. */
+function startSharing({ bus, throttle }: Context): () => void {
+  if (bus.mode === 'none') return () => {}
+  const timer = setInterval(() => throttle.share(), 1000).unref()
+  return () => clearInterval(timer)
 }
 
 function renewing(app: FastifyInstance, { log, clock }: Context, files: TlsFiles): Renewal {

@@ -21,6 +21,10 @@ export interface Entries {
   ]
   /** Contact of a person at the owner's API, in steady time. */
   person: readonly [key: string, at: string]
+  /** Requests of an agent that a node admitted in the last second. */
+  used: readonly [agentId: string, requests: number]
+  /** Failed authentications of a network at a node in the last second. */
+  failed: readonly [surface: string, network: string, failures: number]
 }
 
 export type Topic = keyof Entries
@@ -36,6 +40,8 @@ export const delayMs: Readonly<Record<Topic, number>> = {
   commit: 25,
   presence: 0,
   person: 25,
+  used: 0,
+  failed: 0,
 }
 
 export const topics = Object.keys(delayMs) as readonly Topic[]

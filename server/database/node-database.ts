@@ -5,6 +5,7 @@ import type { Listeners } from './listeners.ts'
 import type { Nodes } from './nodes.ts'
 import type { Nonces } from './nonces.ts'
 import type { Reader } from './reader.ts'
+import type { SignInDelays } from './sign-in-delays.ts'
 import type { SteadyClock } from './steady-clock.ts'
 import type { Writer, WriterEvents } from './writer.ts'
 
@@ -21,6 +22,8 @@ export interface NodeDatabase {
   readonly nodes: Nodes
   /** Present with `channel`. */
   readonly listeners?: Listeners
+  /** Present with `channel`. */
+  readonly signInDelays?: SignInDelays
   /** Whether opening rewrote the file (VACUUM), because the deletion of a project was unfinished. */
   readonly scrubbed: boolean
   close(): Promise<void>

@@ -1,37 +1,30 @@
 /**
  * Growing delays instead of a lockout: from the fifth consecutive wrong password of a key, 1, 2, 4 … 300
- * seconds.
+ * seconds. Kept in memory, for a node that is alone.
  *
  * The key is the name of a sign-in or the session of a confirmation. Unknown names are delayed too, so that
  * delays do not reveal which names exist. Existing sessions and links from the host are not delayed.
  *
  * Contract §10 "growing delays instead of lockout".
  */
-import { ApiError } from '../api-error.ts'
+import {
+  freeAttempts,
+  longestDelaySeconds,
+  type SignInDelays,
+  tooManyPasswords,
+} from '../database/sign-in-delays.ts'
 
-const freeAttempts = 4
-const longestMs = 300_000
+const longestMs = longestDelaySeconds * 1000
 const maxEntries = 10_000
-
-export interface SignInDelays {
-  /** @throws rate_limited while the key is delayed */
-  require(key: string): void
-  failed(key: string): void
-  succeeded(key: string): void
-}
 
 export function createSignInDelays(nowMs: () => number): SignInDelays {
   const known = new Map<string, { failures: number; until: number }>()
   return {
-    require(key) {
+    async require(key) {
       const left = (known.get(key)?.until ?? 0) - nowMs()
-      if (left <= 0) return
-      throw new ApiError('rate_limited', {
-        message: `Too many wrong passwords; wait ${Math.ceil(left / 1000)} s.`,
-        retryAfterMs: Math.ceil(left),
-      })
+      if (left > 0) throw tooManyPasswords(left)
     },
-    failed(key) {
+    async failed(key) {
       const failures = (known.get(key)?.failures ?? 0) + 1
       const delay =
         failures <= freeAttempts ? 0 : Math.min(longestMs, 1000 * 2 ** (failures - freeAttempts - 1))
@@ -40,7 +33,7 @@ export function createSignInDelays(nowMs: () => number): SignInDelays {
       const oldest = known.size > maxEntries ? known.keys().next().value : undefined
       if (oldest !== undefined) known.delete(oldest)
     },
-    succeeded(key) {
+    async succeeded(key) {
       known.delete(key)
     },
   }

@@ -7,9 +7,16 @@
  *   others at the same address. Passwords are the exception, because checking one is costly: if an address
  *   exceeds three times its limit, they are refused unchecked.
  *
+ * With several nodes on one database, each node has a full bucket for each agent. A node that admitted more than
+ * a tenth of the rate within a second tells the others, which take it off theirs. So a sustained rate holds within
+ * two seconds, and a burst may be as large at each node. Half of the rate would be too coarse: three nodes could
+ * then admit half of it each. Failures are told likewise.
+ *
  * Contract §2.
  */
+
 import { ApiError } from '../api-error.ts'
+import { type Bus, noBus } from '../bus/bus.ts'
 import { networkOf } from './network.ts'
 
 /** Kinds of identity for which failed authentications are counted. */
@@ -29,6 +36,8 @@ export interface Throttle {
    * minute
    */
   refuseFlood(surface: Surface, address: string): void
+  /** Tells the other nodes about the last second. Must be called once per second. */
+  share(): void
 }
 
 interface Bucket {
@@ -55,7 +64,19 @@ const maxEntries = 10_000
 const flood = 3
 const windowMs = 60_000
 
-export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Throttle {
+/** Entries of one kind that a node tells in a second: the largest ones. */
+const maxTold = 500
+/** An agent is told if it used more than this part of the rate. */
+const toldShare = 10
+
+export function createThrottle(
+  nowMs: () => number,
+  rates: ThrottleLimits,
+  bus: Pick<Bus, 'tell' | 'hear' | 'mode'> = noBus,
+): Throttle {
+  const isShared = bus.mode !== 'none'
+  const used = new Map<string, number>()
+  const failed = new Map<string, { readonly surface: Surface; readonly network: string; count: number }>()
   const agents = new Map<string, Bucket>()
   const addresses = new Map<string, Bucket>()
   const counts = (): Map<string, { count: number; since: number }> => new Map()
@@ -76,13 +97,19 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
       retryAfterMs: Math.max(1, Math.ceil(since + windowMs - nowMs())),
     })
 
-  const take = (buckets: Map<string, Bucket>, key: string, { perSecond, burst }: Rate) => {
+  const refilled = (buckets: Map<string, Bucket>, key: string, { perSecond, burst }: Rate): Bucket => {
     const now = nowMs()
     const bucket = buckets.get(key) ?? { tokens: burst, at: now }
     const refill = (Math.max(0, now - bucket.at) / 1000) * perSecond
     bucket.tokens = Math.min(burst, bucket.tokens + refill)
     bucket.at = now
     remember(buckets, key, bucket)
+    return bucket
+  }
+
+  const take = (buckets: Map<string, Bucket>, key: string, rate: Rate) => {
+    const bucket = refilled(buckets, key, rate)
+    const { perSecond } = rate
     if (bucket.tokens < 1)
       throw new ApiError('rate_limited', {
         retryAfterMs: Math.ceil(((1 - bucket.tokens) / perSecond) * 1000),
@@ -90,18 +117,48 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
     bucket.tokens -= 1
   }
 
+  const ofAgents: Rate = { perSecond: rates.ratePerSecond, burst: rates.rateBurst }
+  const countFailures = (surface: Surface, network: string, count: number) => {
+    const entry = current(surface, network) ?? { count: 0, since: nowMs() }
+    entry.count += count
+    remember(failures[surface], network, entry)
+    return entry
+  }
+
+  bus.hear('used', ([agentId, requests]) => {
+    const bucket = refilled(agents, agentId, ofAgents)
+    // A debt of two seconds at most, so that an agent is never refused for long.
+    bucket.tokens = Math.max(-2 * ofAgents.perSecond, bucket.tokens - requests)
+  })
+  bus.hear('failed', ([surface, network, count]) => {
+    if (isSurface(surface)) countFailures(surface, network, count)
+  })
+
   return {
+    share() {
+      const heavy = [...used].filter(([, count]) => count > ofAgents.perSecond / toldShare)
+      for (const entry of largest(heavy, ([, count]) => count)) bus.tell('used', entry)
+      for (const { surface, network, count } of largest([...failed.values()], (each) => each.count))
+        bus.tell('failed', [surface, network, count])
+      used.clear()
+      failed.clear()
+    },
     takePublic(address) {
       take(addresses, networkOf(address), { perSecond: rates.publicPerSecond, burst: rates.publicBurst })
     },
     takeAgent(agentId) {
-      take(agents, agentId, { perSecond: rates.ratePerSecond, burst: rates.rateBurst })
+      take(agents, agentId, ofAgents)
+      if (isShared) used.set(agentId, (used.get(agentId) ?? 0) + 1)
     },
     countFailure(surface, address) {
       const network = networkOf(address)
-      const entry = current(surface, network) ?? { count: 0, since: nowMs() }
-      entry.count += 1
-      remember(failures[surface], network, entry)
+      const entry = countFailures(surface, network, 1)
+      if (isShared) {
+        const key = `${surface} ${network}`
+        const told = failed.get(key) ?? { surface, network, count: 0 }
+        told.count += 1
+        remember(failed, key, told)
+      }
       if (entry.count > rates.failedAuthPerMinute) throw tooMany(entry.since)
     },
     refuseFlood(surface, address) {
@@ -110,6 +167,12 @@ export function createThrottle(nowMs: () => number, rates: ThrottleLimits): Thro
     },
   }
 }
+
+const surfaces: readonly Surface[] = ['proof', 'enrollment', 'password', 'link', 'telemetry']
+const isSurface = (name: string): name is Surface => surfaces.some((each) => each === name)
+
+const largest = <T>(all: readonly T[], sizeOf: (each: T) => number): T[] =>
+  all.toSorted((one, other) => sizeOf(other) - sizeOf(one)).slice(0, maxTold)
 
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)

@@ -119,15 +119,15 @@ async function checkPassword(
   { name, key, limiter }: Attempt,
   password: string,
 ): Promise<OwnerUserRow> {
-  context.signInDelays.require(key)
+  await context.signInDelays.require(key)
   const user = await context.read((db) => store.findUser(db, name))
   // An account without a password is checked against the dummy, like an unknown name.
   const matches = await context.passwords.matches(password, user?.password || undefined, limiter)
   if (user === undefined || !matches || user.state !== 'enabled') {
-    context.signInDelays.failed(key)
+    await context.signInDelays.failed(key)
     throw new ApiError('sign_in_failed')
   }
-  context.signInDelays.succeeded(key)
+  await context.signInDelays.succeeded(key)
   return user
 }
 

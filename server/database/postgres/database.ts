@@ -30,6 +30,7 @@ import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
 import { createReader } from './reader.ts'
+import { createStoredDelays } from './sign-in-delays.ts'
 import { untilSpace } from './space.ts'
 import { Timeline } from './timeline.ts'
 import { confirmedTime, recordPlace, Witness } from './witness.ts'
@@ -130,7 +131,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       untilSpace: (signal) => untilSpace(settings, signal),
       vacuum: () => vacuum(settings),
     })
-    const listenersLink = new Link(settings)
+    const sharedLink = new Link(settings)
     const reader = createReader({ settings, connections: readConnections, check, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
     return {
@@ -148,7 +149,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       ...(node !== undefined && {
         channel: createChannel(settings, channelName(serverId), node.id),
         changes: createChanges(reader.read),
-        listeners: createListeners(listenersLink, node.id, steady.now),
+        listeners: createListeners(sharedLink, node.id, steady.now),
+        signInDelays: createStoredDelays(sharedLink, monotonicMs),
       }),
       async close() {
         await reader.close()
@@ -156,7 +158,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
         await witness.close()
         if (membership?.leads()) await noteLast(link, steady)
         await membership?.leave()
-        await listenersLink.close()
+        await sharedLink.close()
         await link.close()
       },
     }
