@@ -66,8 +66,6 @@ export interface Presence {
   waitingSessions(): string[]
   /** Agents with an open wait, and their projects. */
   waitingAgents(): Map<string, string>
-  /** Agents with a running upload or download. */
-  movingAgents(): string[]
   /** Sessions with an open wait, upload or download. */
   occupiedSessions(): string[]
   /** Occupied sessions whose contact has not been written for a minute. They count as written from now on. */
@@ -253,7 +251,6 @@ export function createPresence(
     },
     waitingSessions: () => [...sessionWaits.keys()],
     waitingAgents: () => new Map(waitingIn),
-    movingAgents: () => [...new Set([...sessionMoves.values()].map(({ agentId }) => agentId))],
     occupiedSessions: () => [...new Map([...sessionWaits, ...sessionMoves]).keys()],
     overdueRenewals(now) {
       const atMs = now.getTime()

@@ -87,22 +87,27 @@ async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string):
 }
 
 const batch = 500
+/** PostgreSQL answers other requests at the same time. */
+const sharedBatch = 2000
 
 /**
- * Backstop for lost access: every two seconds, on all transports, in batches too small to delay requests. The
+ * Backstop for lost access: every two seconds, or every second while notifications of other nodes do not arrive, on all transports, in batches too small to delay requests. The
  * affected agents are notified, and their next read is refused by admission with the reason.
  */
 export function startAccessRecheck(context: RecheckServices): () => void {
-  return repeat(context, limits.recheckSeconds * 1000, async () => {
+  const isShared = context.bus.mode !== 'none'
+  const size = isShared ? sharedBatch : batch
+  let round = 0
+  // While notifications do not arrive, nothing else ends the waits that another node denies.
+  return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), async () => {
+    round += 1
+    if (context.bus.mode === 'notified' && round % 2 === 1) return
     const sessions = context.presence.occupiedSessions()
-    for (let start = 0; start < sessions.length; start += batch) {
-      const some = sessions.slice(start, start + batch)
+    for (let start = 0; start < sessions.length; start += size) {
+      const some = sessions.slice(start, start + size)
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
       for (const agentId of new Set(ended)) context.wakeups.notifyHere(agentId)
     }
-    // A transfer or a pairing that another node ended stops the bytes at the latest now.
-    if (context.bus.mode !== 'none')
-      for (const agentId of context.presence.movingAgents()) context.wakeups.notifyHere(agentId)
     await renewContact(context)
   })
 }

@@ -28,7 +28,7 @@ export async function startTwoNodes({ settings, second: given }: TwoNodesOptions
   )
   const own = await given?.(first)
   const second = await startServerProcess({ joins: first, settings: { ...settings, ...own } })
-  const people = await settlePeople(first)
+  const people = await settlePeople(first, { message_budget: 1_000_000 })
   return {
     ...people,
     first,
