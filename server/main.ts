@@ -1,12 +1,6 @@
 /** Exports of the server for the `bridge server` commands. Only those commands load it. */
 
-export {
-  type Config,
-  defaultDataFolder,
-  readConfig,
-  type SettingName,
-  settings,
-} from './config.ts'
+export { type Config, defaultDataFolder, readConfig } from './config.ts'
 export { ConfigError } from './config-error.ts'
 export { DataFolderLockedError } from './database/sqlite/lock.ts'
 export { type BackupReport, backUp } from './host/backups/backup.ts'
@@ -33,4 +27,5 @@ export { moveToFolder } from './host/moves/to-folder.ts'
 export { listNodes } from './host/nodes.ts'
 export { objectPlaceOf } from './packages-place.ts'
 export { type RunningServer, startServer } from './server.ts'
+export { type SettingName, settings } from './settings.ts'
 export { AlreadyInitialisedError, NotInitialisedError } from './storage/data-folder.ts'

@@ -26,7 +26,7 @@ export interface StoreOptions extends NodeDatabaseParts {
 }
 
 type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> &
-  Partial<Pick<Config, 'databaseUrlFile' | 'envelopeKeyFile'>>
+  Partial<Pick<Config, 'databaseUrlFile' | 'envelopeKeyFile' | 'mergeStatements'>>
 
 /**
  * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
@@ -43,7 +43,7 @@ function departureFrom(data: string): string | undefined {
 
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
 export async function openStore(
-  { data, databaseUrl: url, databaseUrlFile: file, envelopeKeyFile }: StoreSettings,
+  { data, databaseUrl: url, databaseUrlFile: file, envelopeKeyFile, mergeStatements: merges }: StoreSettings,
   options: StoreOptions,
 ): Promise<NodeDatabase> {
   requireNoMove(data)
@@ -55,6 +55,7 @@ export async function openStore(
   return openPostgresDatabase({
     ...options,
     ...{ url, departure, envelopeKeyFile },
+    ...(merges !== undefined && { merges }),
     witnessFile: witnessPath(data),
     ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),

@@ -10,7 +10,7 @@ import { createContext } from '../../cli/create-context.ts'
 import { type ExitName, exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { program } from '../../cli/program.ts'
 import { environment, exitMeanings, primer } from '../../cli/terminal/help-topics.ts'
-import { settings } from '../../server/config.ts'
+import { settings } from '../../server/settings.ts'
 import { capital, code, codes, facts, linkedSentence, page, stopped, table } from './markdown.ts'
 
 /** Command with the example from its help. */

@@ -1,7 +1,7 @@
 /** Generated sections of handwritten pages: settings, checks of the verifier, signing example. */
 import { readFileSync } from 'node:fs'
-import { settings } from '../../server/config.ts'
 import { headChecks, proofChecks } from '../../server/identity/verifier.ts'
+import { settings } from '../../server/settings.ts'
 import { capital, code, fenced, numbered, table, visible, wrapped } from './markdown.ts'
 
 /** Table of the server's settings, from the list that the server parses them by. */

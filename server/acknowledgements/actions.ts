@@ -11,7 +11,7 @@ import { ApiError } from '../api-error.ts'
 import { type Actor, agentActor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
-import { writeAs } from '../identity/admission.ts'
+import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller, OwnerCaller } from '../identity/callers.ts'
 import { writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -22,13 +22,14 @@ export function acknowledge(
   caller: AgentCaller,
   ids: readonly string[],
 ): Promise<Acknowledged> {
-  return writeAs(context, caller, async (tx, agent) => {
+  const unit = async (tx: Tx, agent: Admitted) => {
     const actor = { actor: agentActor(agent), project_id: agent.project_id }
     const result = await acknowledgeFor(context, tx, { agentId: agent.agent_id }, ids, actor)
     if (result.acknowledged.length > 0)
       await store.subtractFromInbox(tx, agent.agent_id, result.acknowledged.length)
     return result
-  })
+  }
+  return writeAs(context, caller, unit, [])
 }
 
 export function acknowledgeAsOwner(

@@ -5,6 +5,8 @@ import type { Tx } from './tx.ts'
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>
   readonly nonce: Nonce | undefined
+  /** Ids of what the unit reads and changes, as in `WriteOptions`. */
+  readonly touches?: readonly string[] | undefined
 }
 
 /** Result of one request of a committed group. */

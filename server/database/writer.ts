@@ -9,6 +9,11 @@ export interface WriteOptions {
    * does not run.
    */
   readonly nonce?: Nonce | undefined
+  /**
+   * Ids of agents and conversations whose rows the unit reads and changes, beside rows that only it can have.
+   * PostgreSQL runs units side by side if they name ids and have none in common. A unit that names none runs alone.
+   */
+  readonly touches?: readonly string[] | undefined
 }
 
 /** Listeners of what the writer does. */

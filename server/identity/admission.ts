@@ -118,12 +118,16 @@ export async function writeAs<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (tx: Tx, agent: Admitted) => Promise<T>,
+  /** Ids of what the unit touches beside the agent; see `WriteOptions`. */
+  others?: readonly string[],
 ): Promise<T> {
-  return transact(context, caller, async (tx) => {
+  const touches = others && [caller.agent_id, ...others]
+  const admitted = async (tx: Tx) => {
     const agent = await admit(tx.db, caller, tx.now)
     await noteContact(context, tx, agent)
     return unit(tx, agent)
-  })
+  }
+  return transact(context, caller, admitted, touches)
 }
 
 /**
@@ -135,8 +139,10 @@ export async function readAs<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (db: Db, agent: Admitted, now: Date) => Promise<T>,
+  /** As for `writeAs`. */
+  others?: readonly string[],
 ): Promise<T> {
-  if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now))
+  if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now), others)
   return context.read(async (db) => {
     const now = context.clock()
     return unit(db, await admit(db, caller, now), now)
@@ -148,7 +154,7 @@ export async function readAs<T>(
  * rate_limited
  */
 export async function spendNonce(context: IdentityServices, caller: AgentCaller): Promise<void> {
-  if (caller.isNew) await transact(context, caller, async () => undefined)
+  if (caller.isNew) await transact(context, caller, async () => undefined, [caller.agent_id])
 }
 
 /**
@@ -160,6 +166,7 @@ async function transact<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (tx: Tx) => Promise<T>,
+  touches?: readonly string[],
 ): Promise<T> {
   const { nonce, isNew } = caller
   caller.nonce = undefined
@@ -171,7 +178,7 @@ async function transact<T>(
     return unit(tx)
   }
   try {
-    return await context.write(caller.project_id, charged, { nonce })
+    return await context.write(caller.project_id, charged, { nonce, touches })
   } catch (error) {
     const isReplay = error instanceof ApiError && error.code === 'request_replayed'
     if (isReplay) context.throttle.countFailure('proof', caller.address)

@@ -51,7 +51,7 @@ const minDelayMs = 1000
 export async function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
   let held: Held | undefined
   try {
-    return await readAs(context, caller, async (db, agent, now) => {
+    const unit = async (db: Db, agent: Admitted, now: Date) => {
       // The unit may run again if its transaction was rolled back.
       held?.drop()
       held = undefined
@@ -68,7 +68,8 @@ export async function readInbox(context: Context, caller: AgentCaller, size: Pag
       const { page, rows } = choose(context, agent, found, { now, size })
       held = hold(context, agent, rows, { now, at })
       return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
-    })
+    }
+    return await readAs(context, caller, unit, [])
   } catch (error) {
     // The read ran in a transaction whose commit failed.
     held?.drop()

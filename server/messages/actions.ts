@@ -35,7 +35,8 @@ export function sendMessage(
   input: MessageInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  const sent = writeAs(context, caller, (tx, agent) =>
+  const touches = [input.conversation_id, input.recipient_agent_id]
+  const unit = (tx: Tx, agent: Admitted) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
       const standing = requireParticipant(found)
@@ -59,8 +60,8 @@ export function sendMessage(
         details: { conversation_id: message.conversation_id, sequence: message.sequence, type: message.type },
       })
       return answer(context, tx, message, agent.project_id)
-    }),
-  )
+    })
+  const sent = writeAs(context, caller, unit, touches)
   return sent.catch((error: unknown) => recordGuard(context, caller, input, error))
 }
 

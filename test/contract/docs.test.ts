@@ -20,7 +20,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { requestV1, sha256Hex } from '../../sdk/signing/canonical.ts'
 import { importPrivateKey } from '../../sdk/signing/keys.ts'
 import { sign } from '../../sdk/signing/proof.ts'
-import { settings } from '../../server/config.ts'
+import { settings } from '../../server/settings.ts'
 import { faultArguments, wordsAtFaults } from './thrown-codes.ts'
 
 const docs = new URL('../../docs/', import.meta.url)

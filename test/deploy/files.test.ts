@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
-import { settings } from '../../server/config.ts'
+import { settings } from '../../server/settings.ts'
 import { lintContainerfile } from './containerfile.ts'
 
 const path = (name: string) => fileURLToPath(new URL(`../../examples/deploy/${name}`, import.meta.url))

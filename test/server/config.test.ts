@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { readConfig, settings } from '../../server/config.ts'
+import { readConfig } from '../../server/config.ts'
 import { ConfigError } from '../../server/config-error.ts'
+import { settings } from '../../server/settings.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'bridge-config-'))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
@@ -37,6 +38,11 @@ describe('the node refuses, by name', () => {
     ],
     ['plain http beyond loopback', { portal_origin: 'http://bridge.example' }, /http only on loopback/],
     ['metrics beyond loopback', { metrics_host: '0.0.0.0' }, /metrics_host must be a loopback address/],
+    [
+      'merging neither on nor off',
+      { merge_statements: 'yes' },
+      /merge_statements must be on or off, not "yes"/,
+    ],
     ['an invalid port of metrics', { metrics_port: 'x' }, /metrics_port must be a whole number/],
     ['an unknown log level', { log_level: 'loud' }, /log_level must be one of/],
   ]

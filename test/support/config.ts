@@ -1,4 +1,5 @@
-import { type Config, readConfig, type SettingName } from '../../server/config.ts'
+import { type Config, readConfig } from '../../server/config.ts'
+import type { SettingName } from '../../server/settings.ts'
 import { storeSettings } from './postgres.ts'
 
 /** The settings of a server, or of a command on the host, for a data folder and the store of the run. */

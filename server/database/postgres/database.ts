@@ -40,6 +40,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly url: string
   /** See {@link ConnectionSettings}. */
   readonly latestUrl?: (() => string) | undefined
+  /** Whether equal statements of several requests are sent as one, by default yes. */
+  readonly merges?: boolean
   /** Learns the time of the database. `clock` may be its own. */
   readonly databaseClock: DatabaseClock
   /** This node, for the server. A command on the host has none. */
@@ -129,6 +131,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       untilSpace: (signal) => untilSpace(settings, signal),
+      // A pooler that forgets named statements cannot tell the types of their parameters.
+      merges: options.merges !== false && settings.forgetsNames !== true,
       vacuum: () => vacuum(settings),
     })
     const sharedLink = new Link(settings)

@@ -4,9 +4,9 @@
  * - The group locks the rows of its lanes. So a project has one writer at a time, and ids that are taken
  *   under the lock are in the order of commits. If another process holds some of the lanes, the group runs
  *   without their requests. If it holds none, it waits for those of the first request.
- * - Units run one after another without savepoints, and post their inserts (`unit-view.ts`). If a unit fails after it has written, or if a statement
- *   fails, the group is rolled back and runs again, now with a savepoint for each unit. So a unit may run
- *   more than once.
+ * - Units that touch nothing in common run side by side (`wave.ts`), others one after another. They have no savepoints,
+ *   and post their inserts (`unit-view.ts`). If a unit fails after it has written, or if a statement fails, the group is
+ *   rolled back and runs again, now with each unit alone in a savepoint. So a unit may run more than once.
  * - If the answer to COMMIT is lost, another connection asks what became of the transaction.
  *
  * Contract §2 "Group commit".
@@ -15,8 +15,6 @@ import type { Ids } from '../ids.ts'
 import { everyLane, type Lane } from '../lanes.ts'
 import type { Outcome, Request } from '../request.ts'
 import type { WrittenSteadyClock } from '../steady-clock.ts'
-import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
-import { UnitOverrunError } from '../unit-overrun.ts'
 import {
   isStatementError,
   isTrouble,
@@ -25,9 +23,9 @@ import {
   type Statement,
 } from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
-import { spendNonces } from './nonces.ts'
 import { type Timeline, timelineText } from './timeline.ts'
-import { Posted, PostgresView } from './unit-view.ts'
+import { Posted } from './unit-view.ts'
+import { NeedsSavepointsError, Units, type UnitsChance } from './units.ts'
 import { DatabaseForgotError, type Witness } from './witness.ts'
 
 export interface LanedRequest extends Request {
@@ -54,7 +52,7 @@ export interface GroupNode {
   noteRemoved(): void
 }
 
-export interface GroupOptions extends UnitChance {
+export interface GroupOptions extends UnitsChance {
   readonly link: Link
   readonly ids: Ids
   readonly steady: WrittenSteadyClock
@@ -78,9 +76,6 @@ export interface GroupRun {
 const attempts = 4
 const tryAgainWithinMs = 4000
 const askWithinMs = 5000
-
-/** A unit failed in a way that needs its own savepoint. */
-class NeedsSavepointsError extends Error {}
 
 const begin = `BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '5s';
   SET LOCAL idle_in_transaction_session_timeout = '5s'`
@@ -130,11 +125,12 @@ export class Groups {
   readonly #known = new Set<string>()
   /** Requests whose lane was not free once. */
   readonly #waited = new WeakSet<LanedRequest>()
-  #changes = 0
+  readonly #units: Units
   #commitBeganMs = 0
 
   constructor(options: GroupOptions) {
     this.#options = options
+    this.#units = new Units(options)
   }
 
   /** @throws GroupFailedError if nothing was stored or the outcome is unknown */
@@ -177,8 +173,9 @@ export class Groups {
         held = this.#heldBy(begun, requests)
       }
       const posted = careful ? undefined : new Posted()
-      const outcomes = await this.#runUnits(connection, held, posted)
+      const outcomes = await this.#units.run(connection, held, posted)
       await this.#commit(linked, begun, posted)
+      await this.#units.learn(connection).catch(() => {})
       const isHeld = new Set(held)
       const deferred = requests.filter((each) => !isHeld.has(each))
       for (const each of deferred) this.#waited.add(each)
@@ -250,7 +247,7 @@ export class Groups {
     onTime(found.ms, askedMs, monotonicMs())
     for (const last of held.values()) if (last !== '') ids.raise(last)
     const lanesHeld = { lanes: new Set(held.keys()), holdsEvery: held.size === found.every }
-    return { xid: found.xid, last: ids.last(), changes: this.#changes, ...lanesHeld }
+    return { xid: found.xid, last: ids.last(), changes: this.#units.changes, ...lanesHeld }
   }
 
   /** Adds the lanes that are free to those that the group holds. */
@@ -269,59 +266,13 @@ export class Groups {
     return { ...begun, lanes, last: ids.last() }
   }
 
-  async #runUnits(
-    connection: PostgresConnection,
-    requests: readonly LanedRequest[],
-    /** Undefined: each unit gets a savepoint. */
-    posted: Posted | undefined,
-  ): Promise<Outcome[]> {
-    const refusals = await spendNonces(connection, requests)
-    const outcomes: Outcome[] = []
-    for (const [index, request] of requests.entries()) {
-      const refusal = refusals[index]
-      if (refusal !== undefined) outcomes.push({ ok: false, error: refusal })
-      else if (posted === undefined) outcomes.push(await this.#runInSavepoint(connection, request))
-      else outcomes.push(await this.#runPlain(connection, request, posted))
-    }
-    return outcomes
-  }
-
-  async #runPlain(connection: PostgresConnection, request: LanedRequest, posted: Posted): Promise<Outcome> {
-    const view = new PostgresView(connection, posted)
-    const outcome = await settled(view, new Unit(view, this.#options), request)
-    this.#noteChanges(view)
-    if (view.lost !== undefined) {
-      // After the refusal of a posted insert, the next statement is refused because the transaction is aborted.
-      const cause = posted.failure ?? view.lost
-      throw isStatementError(cause) ? new NeedsSavepointsError('', { cause }) : cause
-    }
-    if (!outcome.ok && view.wrote) throw new NeedsSavepointsError('', { cause: outcome.error })
-    return outcome
-  }
-
-  async #runInSavepoint(connection: PostgresConnection, request: LanedRequest): Promise<Outcome> {
-    await connection.query({ text: 'SAVEPOINT unit' })
-    const view = new PostgresView(connection)
-    const found = await settled(view, new Unit(view, this.#options), request)
-    this.#noteChanges(view)
-    if (view.lost !== undefined && isTrouble(view.lost)) throw view.lost
-    const outcome: Outcome = view.lost === undefined ? found : { ok: false, error: view.lost }
-    if (!outcome.ok) await connection.query({ text: 'ROLLBACK TO unit' })
-    await connection.query({ text: 'RELEASE unit' })
-    return outcome
-  }
-
-  #noteChanges({ wrote }: PostgresView): void {
-    if (wrote) this.#changes += 1
-  }
-
   /** Sends the last statements and COMMIT together. */
   async #commit({ connection, server }: Linked, begun: Begun, inserts?: Posted): Promise<void> {
     const { steady, ids, witness, monotonicMs, membership, link, clock } = this.#options
     const { xid, lanes } = begun
-    if (this.#changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
+    if (this.#units.changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
     const last = ids.last()
-    const reading = membership?.leads() ? steady.due(this.#changes) : undefined
+    const reading = membership?.leads() ? steady.due(this.#units.changes) : undefined
     const posted: Promise<unknown>[] = [...(inserts?.answers ?? [])]
     if (reading !== undefined) {
       const values = [reading.wall_ms, reading.steady_ms]
@@ -342,7 +293,7 @@ export class Groups {
       throw failed?.reason ?? new Error('the transaction was rolled back')
     }
     witness.note(lanes, last)
-    if (reading !== undefined) steady.noteWritten(reading, this.#changes)
+    if (reading !== undefined) steady.noteWritten(reading, this.#units.changes)
   }
 }
 
@@ -360,15 +311,3 @@ const advanceLanes: Statement = {
 const lanesOf = (requests: readonly LanedRequest[]): Lane[] => [
   ...new Set(requests.flatMap(({ lanes }) => lanes)),
 ]
-
-/** Runs the unit until it settles or overruns, then closes its view of the connection. */
-async function settled(view: PostgresView, tx: Unit, { unit }: Request): Promise<Outcome> {
-  try {
-    const value = await view.within(unit(tx))
-    view.end(() => new UnitEndedError())
-    return { ok: true, value, effects: tx.effects }
-  } catch (error) {
-    view.end(() => (error instanceof UnitOverrunError ? new UnitOverrunError() : new UnitEndedError()))
-    return { ok: false, error }
-  }
-}

@@ -8,8 +8,9 @@
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import type { NumberedQuery, UnitView } from '../connection.ts'
 import { UnitOverrunError } from '../unit-overrun.ts'
-import type { Answer, PostgresConnection, Statement } from './connection.ts'
+import type { Answer, Statement } from './connection.ts'
 import { postgresDialect } from './dialect.ts'
+import type { Asked } from './wave.ts'
 
 const rowsOnly = /^\s*(?:select|insert|update|delete|with|values)\b/i
 const readsOnly = /^\s*(?:select|values)\b/i
@@ -40,7 +41,7 @@ export class Posted {
 
 export class PostgresView implements DatabaseConnection, UnitView {
   readonly dialect = postgresDialect
-  readonly #connection: PostgresConnection
+  readonly #connection: Asked
   readonly #posted: Posted | undefined
   #refuse: (() => Error) | undefined
   #lost: unknown
@@ -49,7 +50,7 @@ export class PostgresView implements DatabaseConnection, UnitView {
   #whenIdle = () => {}
 
   /** Without `posted`, each statement waits for its answer. */
-  constructor(connection: PostgresConnection, posted?: Posted) {
+  constructor(connection: Asked, posted?: Posted) {
     this.#connection = connection
     this.#posted = posted
   }

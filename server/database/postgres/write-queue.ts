@@ -71,11 +71,11 @@ class WriteQueue {
     return this.#waiting.length
   }
 
-  write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, { nonce }: WriteOptions): Promise<T> {
+  write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, { nonce, touches }: WriteOptions): Promise<T> {
     if (this.#isClosed) return Promise.reject(unavailable())
     return new Promise<T>((resolve, reject) => {
       const named = typeof lanes === 'string' ? [lanes] : lanes
-      this.#waiting.push({ lanes: named, unit, nonce, resolve, reject })
+      this.#waiting.push({ lanes: named, unit, nonce, touches, resolve, reject })
       this.#draining ??= this.#drain()
     })
   }

@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type Config, type SettingName, settings } from '../../config.ts'
+import type { Config } from '../../config.ts'
 import { TargetNotEmptyError } from '../../database/moved.ts'
+import { type SettingName, settings } from '../../settings.ts'
 import { databasePath, moveNotePath } from '../../storage/data-folder.ts'
 import { sync } from '../backups/new-file.ts'
 

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import '../../../server/app.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { postgresDialect } from '../../../server/database/postgres/dialect.ts'
+import { canMerge, mergedText } from '../../../server/database/postgres/merged.ts'
 import { everyPrepared } from '../../../server/database/prepared.ts'
 import { sqliteDialect } from '../../../server/database/sqlite/dialect.ts'
 import { migrate } from '../../../server/database/sqlite/migrate.ts'
@@ -60,6 +61,40 @@ describe.skipIf(!isOnPostgres)('on PostgreSQL', () => {
 
   test('PostgreSQL prepares every query', async () => {
     expect(await refusals(everyPrepared(postgresDialect))).toEqual([])
+  })
+
+  test('PostgreSQL prepares the merged form of most queries', async () => {
+    const texts = everyPrepared(postgresDialect)
+    const mergeable = texts.filter(canMerge)
+    const types = await onDatabase(data, async (client) => {
+      const found: string[][] = []
+      for (const text of mergeable) {
+        await client.query(`PREPARE one AS ${text}`)
+        const { rows } = await client.query<{ types: string[] }>(
+          "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = 'one'",
+        )
+        await client.query('DEALLOCATE one')
+        found.push(rows[0]?.types ?? [])
+      }
+      return found
+    })
+    const merged = mergeable.flatMap((text, index) => {
+      const own = types[index] ?? []
+      return own.length === 0 ? [] : [mergedText(text, own)]
+    })
+    expect(merged.length).toBeGreaterThan(texts.length / 2)
+    expect(await refusals(merged)).toEqual([])
+  })
+
+  test('statements that lock rows, return rows of a change, or hold a text are not merged', () => {
+    const left = [
+      'select "id" from "agents" where "id" = $1 for update',
+      'update "agents" set "name" = $1 where "id" = $2 returning "id"',
+      'insert into "agents" ("id") values ($1) on conflict do nothing',
+      "select '$1' as text",
+      'delete from "agents" where "id" = $1',
+    ]
+    expect(left.filter(canMerge)).toEqual([])
   })
 
   test('a query that only SQLite understands is found', async () => {

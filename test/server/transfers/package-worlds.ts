@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SettingName } from '../../../server/config.ts'
+import type { SettingName } from '../../../server/settings.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { startObjectStore, testKeys } from '../../support/object-store.ts'
 
