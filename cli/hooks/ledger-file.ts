@@ -30,8 +30,8 @@ export interface Telling {
   readonly unread: Unread
   readonly nowMs: number
   /**
-   * `due` tells the session only if a message is due; `wake` also counts a wake. `always` tells it in any case
-   * and notes the messages that are due.
+   * `due` tells the session only if a message is due; `wake` also counts a wake. `always` tells it unless another
+   * hook told the same within 5 seconds, and notes the messages that are due.
    */
   readonly when: 'due' | 'wake' | 'always'
   /** Prints the notice. If it throws, the notice stays pending. */
@@ -59,6 +59,7 @@ export async function tell(places: Places, session: string, telling: Telling): P
     const due =
       when === 'always' ? seen.ids.filter((id) => isDueAlone(ledger, id, seen)) : dueIds(ledger, seen)
     const rest = nextDueMs(ledger, seen)
+    if (due.length === 0 && isJustTold(ledger, seen)) return { outcome: 'not_due', nextMs: rest }
     if (due.length === 0 && when !== 'always') return { outcome: 'not_due', nextMs: rest }
     if (when === 'wake' && !canWake(ledger, nowMs)) return { outcome: 'too_many_wakes', nextMs: rest }
     const counted = when === 'wake' ? afterWake(ledger, nowMs) : ledger
@@ -69,6 +70,12 @@ export async function tell(places: Places, session: string, telling: Telling): P
     return { outcome: 'told', nextMs: nextDueMs(after, seen) }
   })
 }
+
+/** Copilot CLI runs the hooks of the start and of the first prompt at once, and the one of the prompt may be first. */
+const togetherMs = 5000
+
+const isJustTold = ({ last }: Ledger, { nowMs }: Seen): boolean =>
+  last !== null && nowMs >= last.atMs && nowMs - last.atMs < togetherMs
 
 /** Whether the message would be due if no notice were outstanding. */
 const isDueAlone = (ledger: Ledger, id: string, seen: Seen): boolean =>

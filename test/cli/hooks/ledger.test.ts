@@ -116,6 +116,15 @@ test('two hooks at the same time tell the session once', async () => {
   expect(outcomes.sort()).toEqual(['not_due', 'not_due', 'told'])
 })
 
+test('the start of a session tells of all, unless a hook beside it has just told the same', async () => {
+  const start = (seconds: number, ...ids: string[]) => look({ ids, seconds, when: 'always' })
+  expect(await look({ ids: ['a'], seconds: 0 })).toBe('told')
+  expect(await start(0, 'a')).toBe('not_due')
+  expect(await start(1, 'a', 'b')).toBe('told')
+  expect(await start(5, 'a', 'b')).toBe('not_due')
+  expect(await start(6, 'a', 'b')).toBe('told')
+})
+
 /** A step of the world: time passes, then something happens. */
 const steps = fc.array(
   fc.record({
