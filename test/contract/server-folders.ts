@@ -36,6 +36,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'package-store',
       'client-package',
       'config.ts',
+      'settings.ts',
     ],
   },
   {

@@ -14,7 +14,7 @@ import { enroll } from '../support/agent.ts'
 import { act, offer, putPart } from '../support/files.ts'
 import { isOnPostgres } from '../support/postgres.ts'
 import * as tasks from '../support/tasks.ts'
-import { openStore } from '../support/test-store.ts'
+import { openStore, withStore } from '../support/test-store.ts'
 import { expectRefusal } from './endpoints/answers.ts'
 import { startWorld, type World } from './endpoints/world.ts'
 
@@ -125,6 +125,12 @@ async function fullProject() {
   const bytes = Buffer.from(canary('file'))
   const stored = await offer({ from: ada, to: ben, bytes, fields: { filename: `${canary('file')}.txt` } })
   await putPart(ada, stored.id, 0, bytes)
+  // Only a node whose packages are in an object store writes these rows.
+  withStore(bridge.data, (store) =>
+    store
+      .prepare('INSERT INTO transfer_parts (transfer_id, part, project_id) VALUES (?, 0, ?)')
+      .run(stored.id, project.id),
+  )
   const direct = await offer({ from: ada, to: ben, bytes, fields: { mode: 'direct' } })
   await act(ada, direct.id, 'secret', {
     endpoint: 'https://tunnel.example',
