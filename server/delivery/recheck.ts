@@ -91,17 +91,20 @@ const batch = 500
 const sharedBatch = 2000
 
 /**
- * Backstop for lost access: every two seconds, or every second while notifications of other nodes do not arrive, on all transports, in batches too small to delay requests. The
- * affected agents are notified, and their next read is refused by admission with the reason.
+ * Backstop for lost access on all transports: every two seconds, or every second while notifications of other nodes
+ * do not arrive. The batches are too small to delay requests. The affected agents are notified, and admission refuses
+ * their next read with the reason.
  */
 export function startAccessRecheck(context: RecheckServices): () => void {
   const isShared = context.bus.mode !== 'none'
   const size = isShared ? sharedBatch : batch
   let round = 0
   // While notifications do not arrive, nothing else ends the waits that another node denies.
-  return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), async () => {
+  const isDue = () => {
     round += 1
-    if (context.bus.mode === 'notified' && round % 2 === 1) return
+    return context.bus.mode !== 'notified' || round % 2 === 0
+  }
+  const check = async () => {
     const sessions = context.presence.occupiedSessions()
     for (let start = 0; start < sessions.length; start += size) {
       const some = sessions.slice(start, start + size)
@@ -109,7 +112,8 @@ export function startAccessRecheck(context: RecheckServices): () => void {
       for (const agentId of new Set(ended)) context.wakeups.notifyHere(agentId)
     }
     await renewContact(context)
-  })
+  }
+  return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), check, isDue)
 }
 
 /**
@@ -131,10 +135,15 @@ async function renewContact(context: RecheckServices): Promise<void> {
   }
 }
 
-function repeat(context: RecheckServices, everyMs: number, check: () => Promise<void>): () => void {
+function repeat(
+  context: RecheckServices,
+  everyMs: number,
+  check: () => Promise<void>,
+  isDue = () => true,
+): () => void {
   let busy = false
   const timer = setInterval(() => {
-    if (busy) return
+    if (!isDue() || busy) return
     busy = true
     check()
       .catch((error: unknown) => context.log.error({ err: error }, 'the recheck of open waits failed'))

@@ -3,6 +3,7 @@
  */
 import type { TestAgent } from '../../support/agent.ts'
 import type { TestBridge } from '../../support/bridge.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
 import type { OpenStream } from '../../support/streams.ts'
 import { withStore } from '../../support/test-store.ts'
 
@@ -71,6 +72,14 @@ export function storeBehindItsBack(bridge: TestBridge, conversationId: string): 
     store
       .prepare('UPDATE conversations SET last_sequence = last_sequence + 1 WHERE id = ?')
       .run(conversationId)
+    // Another node raises the last id of the lane in the same transaction.
+    if (isOnPostgres) {
+      const lane = 'SELECT project_id FROM conversations WHERE id = ?'
+      const last = 'SELECT max(id) FROM messages WHERE conversation_id = ?'
+      store
+        .prepare(`UPDATE lanes SET last = greatest(last, (${last})) WHERE lane = (${lane})`)
+        .run(conversationId, conversationId)
+    }
   })
 }
 
