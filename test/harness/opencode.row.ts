@@ -1,4 +1,5 @@
 /** The real opencode with our plugin and a scripted model. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
@@ -83,7 +84,8 @@ describe.skipIf(!has('opencode'))('opencode run', () => {
     expect(script.requests.map(noticesIn)).toEqual([0, 1])
     expect(script.requests[1]?.text).not.toContain('SECRET')
     await scene.quiet()
-    // A session that goes on is told at its start of what it has not acknowledged.
+    // A session that goes on is told at its start of what it has not acknowledged, if it was not told just before.
+    await pause(6000)
     const second = await start(script, '--continue', 'go on')
     expect([second.code, second.stdout]).toEqual([0, expect.stringContaining('answer 2')])
     const [, , resumed] = script.requests
