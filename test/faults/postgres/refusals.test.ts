@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
     expect((await statusOf('locked')).status).toBe(200)
   })
 
-  test('a table that another client has locked delays reads for at most ten seconds', async () => {
+  test('a table that another client has locked delays reads for at most 15 seconds', async () => {
     const { owner, project } = people
     const history = `/api/admin/projects/${project.id}/conversations/${conversation}/messages`
     const readings = async (target: string, times: number) => {
@@ -126,7 +126,8 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
     await holder.query('BEGIN; LOCK TABLE messages IN ACCESS EXCLUSIVE MODE')
     const refused = await readings(history, 100)
     expect(refused.told).toEqual(['503,true'])
-    expect(refused.ms).toBeLessThan(10_000)
+    // A request of the owner is two reads. Each may wait 5 s for its turn and 2 s for the lock.
+    expect(refused.ms).toBeLessThan(15_000)
     // The reads that were refused left their connections to others.
     expect(await readings(`/api/admin/projects/${project.id}/audit`, 10)).toMatchObject({
       told: ['200,false'],
