@@ -19,7 +19,9 @@ export function Heading({ title, children }: Props) {
   const count = attentionCount.value
   useEffect(() => {
     // The router has scrolled to the top, and a list may have scrolled to its end since.
-    if (!isFirst) heading.current?.focus({ preventScroll: true })
+    // A section that the address names has the focus; see `anchor.ts`. Which of the two effects runs last varies.
+    const named = document.getElementById(location.hash.slice(1))
+    if (!isFirst && named === null) heading.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])
   useEffect(() => {
