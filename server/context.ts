@@ -169,7 +169,7 @@ export function createContext(parts: ContextParts) {
     receipts: createReceipts(bus),
     streams: createStreams(monotonicMs),
     presence,
-    /** What this node shares with the others about presence. Undefined on SQLite. */
+    /** Presence that this node shares with the others. Undefined on SQLite. */
     sharing,
     presenceChanges,
     offers: createOffers(),

@@ -27,7 +27,7 @@ export class OwnListeners {
   readonly #services: OwnListenersServices
   readonly #listeners: Listeners
   readonly #changed = new Set<string>()
-  /** States as they were told. An agent that has left is not in it. */
+  /** States as last written for the other nodes. An agent that has left is not in it. */
   readonly #told = new Map<string, Listener>()
   /** When each agent was first seen to wait for less. */
   readonly #lessSince = new Map<string, number>()

@@ -107,7 +107,7 @@ const renewalMs = 10_000
  */
 const renewedWithinMs = 60_000
 
-/** What a node shares with the other nodes of its database. */
+/** Presence that a node shares with the other nodes of its database. */
 export interface SharedPresence {
   /** Called after each change of the waits of an agent. */
   changed(agentId: string): void

@@ -21,7 +21,7 @@ export interface Sharing {
   stop(): Promise<void>
 }
 
-/** Contact of a person is told at most this often. It counts for 60 seconds. */
+/** Minimum delay between two notices of contact of a person. Contact counts for 60 seconds. */
 const personEveryMs = 10_000
 
 /** Returns undefined on SQLite, where a node is alone. */

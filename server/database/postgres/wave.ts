@@ -7,7 +7,7 @@
 import type { Answer, PostgresConnection, Statement } from './connection.ts'
 import { type MergedStatements, setColumn } from './merged.ts'
 
-/** What a unit's view of a connection needs. */
+/** The part of a connection that the view of a unit needs. */
 export interface Asked {
   query<R>(statement: Statement): Promise<Answer<R>>
 }
