@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { leftOut } from './test/support/one-store-files.ts'
 import { FileOrder } from './test/support/order.ts'
-import { leftOut } from './test/support/sqlite-only-files.ts'
 
 /** Where `.ci/run` reads the counts. */
 const report = 'coverage/tests.json'

@@ -7,8 +7,8 @@ import { addSettings } from '../../cli/commands/server/settings.ts'
 import { program } from '../../cli/program.ts'
 import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
 import { Desk } from '../support/desk.ts'
+import { onSqlite } from '../support/one-store.ts'
 import { dropDatabase, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
-import { onSqlite } from '../support/sqlite-only.ts'
 import { framed } from './frame.ts'
 
 const root = await program(framed().context)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { offer } from '../support/files.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 
 sqliteOnly('test/server/postgres/backups.test.ts')
 

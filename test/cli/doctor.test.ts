@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
+import { onSqlite } from '../support/one-store.ts'
 import { isOnPostgres } from '../support/postgres.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { compileCache, program } from '../support/program.ts'
-import { onSqlite } from '../support/sqlite-only.ts'
 import type { Ended } from '../support/test-home.ts'
 
 interface Report {

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk, type DeskOptions } from '../support/desk.ts'
+import { onSqlite } from '../support/one-store.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { dropDatabase, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { enrolled } from '../support/profiles.ts'
-import { onSqlite } from '../support/sqlite-only.ts'
 
 let bridge: TestBridge
 let desk: Desk

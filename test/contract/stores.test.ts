@@ -1,11 +1,11 @@
-/** The marks of tests that run on SQLite only. */
+/** The marks of tests that run on one store only. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { leftOut, marksIn } from '../support/sqlite-only-files.ts'
+import { leftOut, sqliteMarksIn } from '../support/one-store-files.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const marks = marksIn(root)
+const marks = sqliteMarksIn(root)
 
 test('each mark names an existing test that runs on PostgreSQL', () => {
   expect(marks.length).toBeGreaterThan(5)
@@ -17,7 +17,13 @@ test('each mark names an existing test that runs on PostgreSQL', () => {
 test('a marked file is left out on PostgreSQL only, and a file with marked tests is not', () => {
   const whole = marks.filter(({ isWholeFile }) => isWholeFile).map(({ file }) => file)
   expect(leftOut(root, 'postgres')).toEqual(whole)
-  expect(leftOut(root, undefined)).toEqual([])
   expect(new Set(whole).size).toBe(whole.length)
   expect(whole).not.toContain('test/server/owner-inbox.test.ts')
+})
+
+test('a run on SQLite leaves out only faults of PostgreSQL servers, and the run on PostgreSQL has them', () => {
+  const out = leftOut(root, undefined)
+  expect(out).toContain('test/faults/postgres/full-disk.test.ts')
+  expect(out.filter((file) => !/^test\/faults\/(postgres|cluster)\//.test(file))).toEqual([])
+  expect(leftOut(root, 'postgres').filter((file) => out.includes(file))).toEqual([])
 })

@@ -15,7 +15,7 @@ import { databasePath } from '../../server/storage/data-folder.ts'
 import { TestAgent } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
 import { told } from '../support/files.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 
 sqliteOnly('test/faults/postgres/refusals.test.ts')

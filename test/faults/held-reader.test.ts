@@ -18,7 +18,7 @@ import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge } from '../support/bridge.ts'
 import { exchange } from '../support/http.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 
 sqliteOnly('test/server/postgres/held-reader.test.ts')
 

@@ -6,8 +6,8 @@
  */
 import { expect, test } from 'vitest'
 import { databasePath } from '../../server/storage/data-folder.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
 import { attach, canTrace } from '../support/strace.ts'
 import { killRepeatedly, type Strike } from './lab/kills.ts'
 

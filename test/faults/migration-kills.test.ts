@@ -22,7 +22,7 @@ import { insertServer } from '../../server/database/sqlite/server-id.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { databaseBeforeBaseline } from '../server/database/before-baseline.ts'
 import { startBridge } from '../support/bridge.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import { type Stored, stored } from '../support/stored.ts'
 import { canTrace } from '../support/strace.ts'
 

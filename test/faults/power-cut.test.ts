@@ -3,7 +3,7 @@
  * answered write. Both checks must detect a server, or a disk, without syncs.
  */
 import { expect, test } from 'vitest'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import { canTrace } from '../support/strace.ts'
 import { auditCommits, type CommitAudit } from './lab/commit-audit.ts'
 import { type CutOptions, type CutReport, cutPower } from './lab/power-cuts.ts'

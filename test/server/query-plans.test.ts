@@ -8,7 +8,7 @@ import { overdueSince } from '../../server/audit-reading/overdue.ts'
 import { createReader } from '../../server/database/sqlite/reader.ts'
 import { listUnremoved, reservedBytes, reservedBytesOf } from '../../server/transfers/store.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import { explain, growing, indexesOf, statementsOf } from '../support/statements.ts'
 
 sqliteOnly('test/server/postgres/plans.test.ts')

@@ -32,7 +32,7 @@ import { openNodeDatabase } from '../../server/database/sqlite/database.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
 import { initServer } from '../../server/host/init.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
-import { sqliteOnly } from '../support/sqlite-only.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 
 sqliteOnly('test/server/postgres/store.test.ts')
 

@@ -9,12 +9,15 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { witnessPath } from '../../../server/storage/data-folder.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { exchangeOne, signedText } from '../../support/raw-client.ts'
 import { bugsIn, readyAfter } from '../lab/postgres/load.ts'
 import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
+
+postgresOnly()
 
 const readyWithinMs = 2000
 

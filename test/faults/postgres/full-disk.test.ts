@@ -9,12 +9,15 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { postgresOnly } from '../../support/one-store.ts'
 import { settlePeople } from '../../support/people.ts'
 import { Cluster, type Disks, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import type { Operation } from '../lab/history.ts'
 import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
 import { mountSmallDisk, type SmallDisk } from '../lab/small-disk.ts'
+
+postgresOnly()
 
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const readyWithinMs = 2000

@@ -7,10 +7,13 @@ import { version } from '../../../sdk/version.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { closeNodes, makeSilent, readNodes, startNodes } from '../../support/cluster-nodes.ts'
 import { agentAt, ownerAt } from '../../support/nodes.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
+
+postgresOnly()
 
 describe.skipIf(!hasPostgres)('two nodes on one database', () => {
   let cluster: Cluster

@@ -7,10 +7,13 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { TestAgent } from '../../support/agent.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { bugsIn, readyAfter } from '../lab/postgres/load.ts'
+
+postgresOnly()
 
 const password = (word: string) => `ALTER ROLE node PASSWORD '${word}'`
 

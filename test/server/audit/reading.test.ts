@@ -7,7 +7,7 @@ import { auditKinds } from '../../../sdk/contract/audit-kinds.ts'
 import type { AuditList, AuditQuery, AuditRecord, EventList } from '../../../sdk/contract/owner/audit.ts'
 import { recordsQuery } from '../../../server/audit-reading/queries.ts'
 import { compileOnly } from '../../../server/database/sqlite/dialect.ts'
-import { onSqlite } from '../../support/sqlite-only.ts'
+import { onSqlite } from '../../support/one-store.ts'
 import { type Pair, startWorld, type World } from '../endpoints/world.ts'
 
 let world: World

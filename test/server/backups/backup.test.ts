@@ -27,7 +27,7 @@ import { restoreBackup } from '../../../server/host/init.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { checkStore } from '../../support/invariants.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 
 sqliteOnly('test/server/postgres/backups.test.ts')
 

@@ -33,7 +33,7 @@ import { initServer, issueSetupLink, restoreBackup } from '../../../server/host/
 import { startServer } from '../../../server/server.ts'
 import { databasePath, restoreNotePath } from '../../../server/storage/data-folder.ts'
 import { sha256 } from '../../support/files.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 
 sqliteOnly('test/server/postgres/backups.test.ts')
 

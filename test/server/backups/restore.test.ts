@@ -23,8 +23,8 @@ import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, putPart, told, upload } from '../../support/files.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { checkStore } from '../../support/invariants.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 import { cookieOf, ownerPassword, TestOwner } from '../../support/owner.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
 import { withStoreCopy } from '../../support/store-copy.ts'
 
 sqliteOnly('test/server/postgres/backups.test.ts')

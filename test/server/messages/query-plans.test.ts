@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 import { explain, growing, statementsDuring } from '../../support/statements.ts'
 
 sqliteOnly('test/server/postgres/plans.test.ts')

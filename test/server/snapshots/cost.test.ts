@@ -18,8 +18,8 @@ import { createPresenceChanges } from '../../../server/delivery/presence-changes
 import type { OwnerCaller } from '../../../server/identity/callers.ts'
 import { getSnapshot } from '../../../server/snapshots/actions.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 import { onFile } from '../../support/sqlite-file.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
 
 sqliteOnly('test/server/postgres/plans.test.ts')
 

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { sqliteOnly } from '../../support/one-store.ts'
 import { onFile } from '../../support/sqlite-file.ts'
-import { sqliteOnly } from '../../support/sqlite-only.ts'
 import { explain, growing, indexesOf, statementsDuring, statementsOf } from '../../support/statements.ts'
 import { act, createAsOwner, createTask, evidence, heldBy, listTasks } from '../../support/tasks.ts'
 
