@@ -16,7 +16,7 @@ import {
   itemsOfAgents,
   itemsWithoutCredential,
   withoutWords,
-} from './rules.ts'
+} from './attention.ts'
 import * as store from './store.ts'
 
 export function getSnapshot(

@@ -1,5 +1,5 @@
 /**
- * Rules for the attention list of the owner.
+ * The attention list of the owner: its kinds and their rules.
  *
  * - An event stays on the list for a week: a second use of an enrolment, a refused replacement of a session,
  *   a failed task, a tripped guard. A tripped guard leaves it earlier if the owner writes in its
