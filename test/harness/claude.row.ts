@@ -139,6 +139,49 @@ describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
   })
 })
 
+describe.skipIf(!has('claude', 'tmux'))('Claude Code that is killed', () => {
+  test('a new session is told again of mail that came before, during a turn or while nothing ran', async () => {
+    const ids: string[] = []
+    const killed = new Promise<undefined>(() => {})
+    const script = await scene.model(async (_request, number) => {
+      if (number === 0) {
+        ids.push((await scene.mail()).id)
+        await scene.mailSeen()
+        return { shell: 'agent-bridge peers' }
+      }
+      if (number === 1) return killed
+      return (
+        [
+          { tool: /__inbox$/, input: {} },
+          { tool: /__ack$/, input: { message_ids: ids } },
+        ][number - 2] ?? { text: 'ready' }
+      )
+    })
+    await install()
+    const first = await inTerminal(script)
+    await scene.listening()
+    await first.send('You are cleo.')
+    expect(noticesIn(await requestOf(script, 1))).toBe(1)
+    await scene.killHarness()
+    expect((await scene.dora.bridge('status', ids[0] ?? '')).stdout).toContain('not acknowledged')
+
+    const second = await inTerminal(script)
+    await second.send('Again.')
+    expect(noticesIn(await requestOf(script, 2))).toBe(1)
+    expect((await requestOf(script, 3)).last).toContain(secret)
+    await scene.acknowledged(ids[0] ?? '')
+    await second.shows(/ready/)
+    await scene.killHarness()
+
+    await scene.mail()
+    const print = ['-p', 'Once more.', ...model]
+    expect((await scene.command('claude', print, scene.claude(script))).code).toBe(0)
+    const told = await requestOf(script, 5)
+    expect([noticesIn(told), told.text.includes('SECRET')]).toEqual([1, false])
+    await scene.quiet()
+  })
+})
+
 describe.skipIf(!has('claude'))('Claude Code with -p', () => {
   const print = async (script: ScriptedModel, ...more: readonly string[]) => {
     const began = performance.now()

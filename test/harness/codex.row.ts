@@ -194,3 +194,47 @@ describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
     await scene.quiet()
   })
 })
+
+describe.skipIf(!has('codex', 'tmux'))('Codex that is killed', () => {
+  test('a new session is told again of mail that came before, during a turn or while nothing ran', async () => {
+    const ids: string[] = []
+    const killed = new Promise<undefined>(() => {})
+    const script = await scene.model(async (_request, number) => {
+      if (number === 1) {
+        ids.push((await scene.mail()).id)
+        await scene.mailSeen()
+        return { shell: 'true' }
+      }
+      if (number === 2) return killed
+      const steps = [
+        { tool: /\/inbox$/, input: {} },
+        { tool: /\/ack$/, input: { message_ids: ids } },
+      ]
+      return steps[number - 3] ?? { text: 'ready' }
+    })
+    const environment = scene.codex(script)
+    await scene.run(['hooks', 'install', 'codex', '--profile', 'cleo', '--trust'], environment)
+    const first = await begun(script, environment)
+    await scene.listening()
+    await first.send('Work.')
+    expect(noticesIn(await requestOf(script, 2))).toBe(1)
+    await scene.killHarness()
+    expect((await scene.dora.bridge('status', ids[0] ?? '')).stdout).toContain('not acknowledged')
+
+    const second = scene.terminal(['codex', noDaemon], environment)
+    await second.shows(/›/)
+    await second.send('Again.')
+    expect(noticesIn(await requestOf(script, 3))).toBe(1)
+    expect((await requestOf(script, 4)).last).toContain(secret)
+    await scene.acknowledged(ids[0] ?? '')
+    await second.shows(/ready/)
+    await scene.killHarness()
+
+    await scene.mail()
+    const exec = ['exec', '--skip-git-repo-check', 'hello']
+    expect((await scene.command('codex', exec, environment)).code).toBe(0)
+    const told = await requestOf(script, 6)
+    expect([noticesIn(told), told.text.includes('SECRET')]).toEqual([1, false])
+    await scene.quiet()
+  })
+})

@@ -7,7 +7,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import type { Holder } from '../../cli/hooks/holder.ts'
 import { listHooks } from '../../cli/hooks/install/codex-trust.ts'
+import { placesOf } from '../../cli/hooks/places.ts'
 import { type ModelRequest, type Script, ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
@@ -220,6 +222,16 @@ wire_api = "responses"
   /** Waits until dora sees that the message is acknowledged. */
   async acknowledged(id: string): Promise<void> {
     await expect.poll(async () => (await this.dora.bridge('status', id)).stdout).toMatch(/; acknowledged /)
+  }
+
+  /** Kills the harness while its waiter runs, and waits until no process and no file of the waiter is left. */
+  async killHarness(): Promise<void> {
+    const { holder, waiter, mail } = placesOf(this.environment.BRIDGE_HOME ?? '', 'cleo')
+    await expect.poll(() => existsSync(waiter)).toBe(true)
+    const { process: harness } = JSON.parse(readFileSync(holder, 'utf8')) as Holder
+    process.kill(harness.pid, 'SIGKILL')
+    await this.quiet()
+    expect([waiter, mail].filter((path) => existsSync(path))).toEqual([])
   }
 
   get processes(): readonly string[] {
