@@ -3,7 +3,7 @@ import type { Bridge, BridgeOptions, Fetch } from '../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../sdk/profile/profile-files.ts'
 import type { GlobalOptions } from './command.ts'
 import type { SeenIds } from './ids/seen.ts'
-import type { Takes } from './takes.ts'
+import type { CurrentCommand } from './terminal/current-command.ts'
 import type { Io, Streams } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
 
@@ -88,8 +88,11 @@ export interface CliContext {
   /** Rewrites the commands in a hint so that they can be pasted; see as-typed.ts. */
   typed(text: string): string
   /** The words, options and arguments of the running command. */
-  readonly takes: Takes
+  readonly current: CurrentCommand
   /** Uses the profile that the input of a command names, unless the user chose one. */
   preferProfile(name: string): void
-  configure(options: GlobalOptions, command?: { readonly onlyPrints: boolean; readonly takes: Takes }): void
+  configure(
+    options: GlobalOptions,
+    command?: { readonly onlyPrints: boolean; readonly current: CurrentCommand },
+  ): void
 }

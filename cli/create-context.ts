@@ -9,8 +9,8 @@ import type { Fetch } from '../sdk/index.ts'
 import { isProfileName, profileFiles, profilesHome } from '../sdk/profile/profile-files.ts'
 import type { Agent, CliContext, Settings, Surroundings } from './context.ts'
 import { SeenIds } from './ids/seen.ts'
-import { nothingTyped } from './takes.ts'
 import { asTyped, calledAs } from './terminal/as-typed.ts'
+import { noCommand } from './terminal/current-command.ts'
 import { createIo } from './terminal/io.ts'
 import { createOutput } from './terminal/output.ts'
 
@@ -19,7 +19,7 @@ export function createContext(surroundings: Surroundings): CliContext {
   const settings: Settings = { json: false, profile: environment.BRIDGE_PROFILE || 'default' }
   let isProfileChosen = Boolean(environment.BRIDGE_PROFILE)
   let onlyPrints = false
-  let takes = nothingTyped
+  let current = noCommand
   const endWithReader = () => {
     if (onlyPrints && io.closedBy !== undefined) interruption.abort()
   }
@@ -34,7 +34,7 @@ export function createContext(surroundings: Surroundings): CliContext {
       byNpx: environment.npm_command === 'exec' && environment.npm_lifecycle_event === 'npx',
     })
   const home = profilesHome(environment, homeDirectory)
-  const ids = new SeenIds(() => seenFolder(home, settings.profile, takes.words))
+  const ids = new SeenIds(() => seenFolder(home, settings.profile, current.words))
   const keptIds: string[] = []
   const fetches = new Map<string | undefined, Promise<Fetch>>()
   let agent: Promise<Agent> | undefined
@@ -74,15 +74,15 @@ export function createContext(surroundings: Surroundings): CliContext {
     get onlyPrints() {
       return onlyPrints
     },
-    get takes() {
-      return takes
+    get current() {
+      return current
     },
     preferProfile: (name) => {
       if (!isProfileChosen) settings.profile = name
     },
     configure: (options, command) => {
       onlyPrints = command?.onlyPrints === true
-      if (command !== undefined) takes = command.takes
+      if (command !== undefined) current = command.current
       endWithReader()
       settings.json = options.json === true
       if (options.profile !== undefined) {

@@ -1,4 +1,5 @@
 /** Entry point of `bridge` after the checks of launch.ts. */
+
 import { processContext } from './create-context.ts'
 import { run } from './run.ts'
 import { startsHelper } from './startup/starts-helper.ts'

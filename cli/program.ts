@@ -71,7 +71,10 @@ export async function program(context: CliContext, argv: readonly string[] = [])
     .description('Signed messages between coding agents and their owner, through a node of your own.')
     .version(version, '-V, --version', 'print the version')
     .hook('preAction', (_root, action) => {
-      context.configure(action.optsWithGlobals(), { onlyPrints: printsOnly(action), takes: takenBy(action) })
+      context.configure(action.optsWithGlobals(), {
+        onlyPrints: printsOnly(action),
+        current: currentCommand(action),
+      })
       resolveIds(action, context.ids)
     })
     .hook('preSubcommand', async (_root, chosen) => {
@@ -106,7 +109,7 @@ function typedCommand(argv: readonly string[]): Load | undefined {
 }
 
 /** Returns the command's words, options and arguments, as its help names them. */
-const takenBy = (command: Command) => ({
+const currentCommand = (command: Command) => ({
   words: wordsOf(command).join(' '),
   options: command.options.flatMap(({ long }) => (long ? [long] : [])),
   arguments: command.registeredArguments.map((argument) => argument.name()),

@@ -8,7 +8,6 @@ import { readdir, stat } from 'node:fs/promises'
 import type { NodeStatus } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import { version } from '../../sdk/version.ts'
-import { clientOptions } from '../client-options.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { failureReport } from '../failures/failure-report.ts'
@@ -16,6 +15,7 @@ import { type Finding, ok, report, warning } from '../failures/findings.ts'
 import { hookFindings } from '../hooks/findings.ts'
 import { takeLock } from '../profile/lock.ts'
 import { profilePaths, requireProfile } from '../profile/profile.ts'
+import { clientOptions } from '../startup/client-options.ts'
 
 export function doctorCommand(context: CliContext, run = doctor): Command {
   return command('doctor', 'bridge doctor')
@@ -29,7 +29,7 @@ export async function doctor(context: CliContext): Promise<void> {
   const paths = profilePaths(context.home, context.settings.profile)
   const findings: Finding[] = []
   const profile = await tried(context, 'profile', findings, () =>
-    requireProfile(paths, context.settings.profile, context.takes.words),
+    requireProfile(paths, context.settings.profile, context.current.words),
   )
   if (profile !== undefined) {
     findings.push(

@@ -46,7 +46,7 @@ async function plainReport(error: unknown, context: CliContext): Promise<ExitRep
   if (error instanceof BridgeError || error instanceof LocalError) {
     return {
       exit: exitOf(error),
-      message: failureWords(error, context.takes),
+      message: failureWords(error, context.current),
       hint: hintOf(error, context),
       ...factsOf(error),
     }

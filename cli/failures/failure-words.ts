@@ -7,7 +7,7 @@
  * Contract §12.
  */
 import type { BridgeError, LocalError, RefusalCode } from '../../sdk/index.ts'
-import { nothingTyped, type Takes } from '../takes.ts'
+import { type CurrentCommand, noCommand } from '../terminal/current-command.ts'
 import { exactDuration } from '../terminal/words.ts'
 import { faultWords, subjectOf } from './field-words.ts'
 
@@ -16,15 +16,15 @@ export type SdkError = BridgeError | LocalError
 const isRefusal = (error: Error): error is BridgeError => error.name === 'BridgeError'
 
 /**
- * Describes an error for people. `takes` lists the options and arguments of the command that sent the
+ * Describes an error for people. `current` lists the options and arguments of the command that sent the
  * request.
  */
-export function failureWords(error: Error, takes: Takes = nothingTyped): string {
+export function failureWords(error: Error, current: CurrentCommand = noCommand): string {
   if (!isRefusal(error)) return error.message.replace(/^(GET|POST|PUT) \/\S+: /, '')
   const say = refusals[error.code]
-  const words = say === undefined ? (faultWords(error, takes) ?? spoken(error.reason)) : say(error)
+  const words = say === undefined ? (faultWords(error, current) ?? spoken(error.reason)) : say(error)
   // A sentence from the node may begin with the name of a field.
-  return words.replace(/^[a-z]+(_[a-z]+)+(?= )/, (field) => subjectOf(field, takes))
+  return words.replace(/^[a-z]+(_[a-z]+)+(?= )/, (field) => subjectOf(field, current))
 }
 
 /** Returns the details of a refusal that a program can act on. */

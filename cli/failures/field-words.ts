@@ -7,7 +7,7 @@
  * Contract §1 "422 with the path of each fault", §12.
  */
 import type { BridgeError } from '../../sdk/index.ts'
-import type { Takes } from '../takes.ts'
+import type { CurrentCommand } from '../terminal/current-command.ts'
 
 /** For fields whose option or argument has another name: the names to try, in this order. */
 const others: Readonly<Record<string, readonly string[]>> = {
@@ -43,12 +43,12 @@ const nouns: Readonly<Record<string, string>> = {
 }
 
 /** Describes all faults. Returns undefined if the node named none. */
-export function faultWords({ details }: BridgeError, takes: Takes): string | undefined {
+export function faultWords({ details }: BridgeError, current: CurrentCommand): string | undefined {
   const { faults } = details
   if (!Array.isArray(faults) || faults.length === 0) return undefined
   const found = faults.map(({ path, problem }: { path?: unknown; problem?: unknown }) => {
     const field = fieldOf(String(path))
-    return { subject: subjectOf(field, takes), rule: ruleWords(String(problem), field) }
+    return { subject: subjectOf(field, current), rule: ruleWords(String(problem), field) }
   })
   // A schema with variants reports faults of every variant. Prefer faults of options and arguments, and keep
   // the first per name.
@@ -73,7 +73,7 @@ const fieldOf = (path: string): string =>
     .findLast((part) => !/^\d+$/.test(part)) ?? ''
 
 /** Returns the option or argument that sets a field, or a noun. */
-export function subjectOf(field: string, { options, arguments: args }: Takes): string {
+export function subjectOf(field: string, { options, arguments: args }: CurrentCommand): string {
   const base = field.replace(/_(seconds|id|ids|at|name|template|sequence)$/, '')
   const names = [field, base, field.replace(/s$/, '')]
   const option = [...names.map((name) => `--${name.replaceAll('_', '-')}`), ...(others[field] ?? [])].find(

@@ -4,13 +4,13 @@ import type { CliContext } from '../context.ts'
 
 export function hintOf(
   error: BridgeError | LocalError,
-  context: Pick<CliContext, 'keptIds' | 'address' | 'takes'>,
+  context: Pick<CliContext, 'keptIds' | 'address' | 'current'>,
 ): string | undefined {
   const isRefusal = error.name === 'BridgeError'
   const refused = isRefusal ? refusals[error.code as RefusalCode] : undefined
   // A person has to act on these before the outbox can be sent.
   const certificate =
-    error.code === 'certificate_refused' ? certificateHint(error.message, context.takes.words) : undefined
+    error.code === 'certificate_refused' ? certificateHint(error.message, context.current.words) : undefined
   const toMend = addressHint(error, context.address) ?? refused ?? certificate
   const kept = context.keptIds.at(-1)
   if (kept !== undefined) {

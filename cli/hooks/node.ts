@@ -1,7 +1,7 @@
 /** The Bridge of a hook's profile. */
 
 import type { Agent } from '../context.ts'
-import { nothingTyped } from '../takes.ts'
+import { noCommand } from '../terminal/current-command.ts'
 import type { HookContext } from './context.ts'
 
 export async function openHookAgent(context: HookContext, profile: string): Promise<Agent> {
@@ -10,7 +10,7 @@ export async function openHookAgent(context: HookContext, profile: string): Prom
   const surroundings = {
     home,
     settings: { profile },
-    takes: nothingTyped,
+    current: noCommand,
     clock,
     random,
     output: { note: () => {} },

@@ -94,8 +94,8 @@ function contextOf(
     wholeIds: true,
     spell: asTool,
   })
-  const takes = { words: 'mcp', options: [], arguments: tool.names }
-  context.configure({ profile: settings.profile }, { onlyPrints: false, takes })
+  const current = { words: 'mcp', options: [], arguments: tool.names }
+  context.configure({ profile: settings.profile }, { onlyPrints: false, current })
   return context
 }
 

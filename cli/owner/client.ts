@@ -5,11 +5,11 @@
  * Contract §10 "Sign-in", §12.
  */
 import type { BridgeError, LocalError, LocalErrorCode, Owner, RefusalCode } from '../../sdk/index.ts'
-import { clientOptions } from '../client-options.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError, localExits, refusalExits } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { addressHint } from '../failures/hints.ts'
+import { clientOptions } from '../startup/client-options.ts'
 import { openSecrets } from '../terminal/secrets.ts'
 import { loadOwnerProfile, saveOwnerProfile } from './profile.ts'
 

@@ -1,7 +1,7 @@
 /** Last step of every way to sign in: stores the session and prints whose it is. Contract §10 "Sign-in". */
 import type { Owner, OwnerSession, SignInWith } from '../../sdk/index.ts'
-import { clientOptions } from '../client-options.ts'
 import type { CliContext } from '../context.ts'
+import { clientOptions } from '../startup/client-options.ts'
 import { withOwnerHints } from './client.ts'
 import { saveOwnerProfile } from './profile.ts'
 

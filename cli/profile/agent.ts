@@ -4,7 +4,7 @@ import { profileDirectory, profileSessions } from '../../sdk/profile/profile-fil
 import type { Agent } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
-import type { Takes } from '../takes.ts'
+import type { CurrentCommand } from '../terminal/current-command.ts'
 import type { Output } from '../terminal/output.ts'
 import { writeJson } from './json-file.ts'
 import { readKeyFile } from './key-file.ts'
@@ -14,7 +14,7 @@ import { profilePaths, requireProfile } from './profile.ts'
 export interface AgentSurroundings {
   readonly home: string
   readonly settings: { readonly profile: string }
-  readonly takes: Takes
+  readonly current: CurrentCommand
   readonly clock: () => Date
   readonly random: (bytes: number) => Buffer
   readonly sleep?: BridgeOptions['sleep']
@@ -33,7 +33,7 @@ export interface AgentEvents {
 export async function openAgent(context: AgentSurroundings, { onKept }: AgentEvents): Promise<Agent> {
   const { clock, random } = context
   const paths = profilePaths(context.home, context.settings.profile)
-  const profile = await requireProfile(paths, context.settings.profile, context.takes.words)
+  const profile = await requireProfile(paths, context.settings.profile, context.current.words)
   context.address = profile.base_url
   const [pem, sdk, fetch] = await Promise.all([
     readKeyFile(paths.key(profile.identity.credential_id)),

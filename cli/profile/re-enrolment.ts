@@ -7,9 +7,9 @@
 import type { EnrollmentClaimed, IdentityRecord } from '../../sdk/index.ts'
 import { oneLine } from '../../sdk/plain-text.ts'
 import { isProfileName, type ProfileRecord } from '../../sdk/profile/profile-files.ts'
-import { clientOptions } from '../client-options.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
+import { clientOptions } from '../startup/client-options.ts'
 import { profilePaths, readProfile } from './profile.ts'
 
 type Where = Pick<ProfileRecord, 'base_url' | 'allow_plain_http' | 'ca'>

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { failureWords } from '../../cli/failures/failure-words.ts'
 import { subjectOf } from '../../cli/failures/field-words.ts'
-import { nothingTyped } from '../../cli/takes.ts'
+import { noCommand } from '../../cli/terminal/current-command.ts'
 import { endpoints } from '../../sdk/contract/index.ts'
 import { BridgeError } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -48,10 +48,7 @@ test('every field of a request has words', () => {
   )
   expect(fields.size).toBeGreaterThan(50)
   for (const field of fields)
-    expect([field, subjectOf(field, nothingTyped)]).toEqual([
-      field,
-      expect.stringMatching(/^the [a-z0-9 ]+$/),
-    ])
+    expect([field, subjectOf(field, noCommand)]).toEqual([field, expect.stringMatching(/^the [a-z0-9 ]+$/)])
 })
 
 const long = 'x'.repeat(201)
@@ -86,7 +83,7 @@ test('a rule in the form of a sentence follows its subject', () => {
   const faults = [{ path: 'body/size', problem: 'a package has at most 9 bytes' }]
   const body = { error: 'invalid_request' as const, message: '', request_id: 'r', details: { faults } }
   const refusal = new BridgeError({ method: 'POST', path: '/' }, 422, body)
-  expect(failureWords(refusal, { ...nothingTyped, arguments: ['file'] })).toBe(
+  expect(failureWords(refusal, { ...noCommand, arguments: ['file'] })).toBe(
     '<file>: a package has at most 9 bytes',
   )
   expect(failureWords(refusal)).toBe('the size of the file: a package has at most 9 bytes')

@@ -1,10 +1,10 @@
 /** `bridge server doctor`: checks the node of this machine. Contract §12. */
 
-import { clientOptions } from '../../client-options.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { failureReport } from '../../failures/failure-report.ts'
 import { type Finding, ok, report, warning } from '../../failures/findings.ts'
+import { clientOptions } from '../../startup/client-options.ts'
 import { configOf, givenSettings, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 import { localFetch } from './status.ts'
 

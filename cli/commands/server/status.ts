@@ -1,12 +1,12 @@
 /** `bridge server status`: shows whether a node runs and is ready. Contract §11, §12. */
 import { readFile } from 'node:fs/promises'
 import type { Fetch, NodeInfo, NodeStatus } from '../../../sdk/index.ts'
-import { clientOptions } from '../../client-options.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { nodesText } from '../../owner/nodes.ts'
 import { fields } from '../../owner/text.ts'
+import { clientOptions } from '../../startup/client-options.ts'
 import { configOf, type DataOption, server, withData } from './settings.ts'
 
 export interface StatusOptions extends DataOption {

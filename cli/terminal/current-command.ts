@@ -1,5 +1,5 @@
-/** A command with its options and arguments, as its help names them. */
-export interface Takes {
+/** The command that runs, with its options and arguments as its help names them. */
+export interface CurrentCommand {
   /** The words after `bridge`: `task show`. */
   readonly words: string
   /** Such as `--ttl`. */
@@ -8,4 +8,4 @@ export interface Takes {
   readonly arguments: readonly string[]
 }
 
-export const nothingTyped: Takes = { words: '', options: [], arguments: [] }
+export const noCommand: CurrentCommand = { words: '', options: [], arguments: [] }
