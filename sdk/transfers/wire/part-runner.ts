@@ -103,7 +103,7 @@ export class PartRunner {
    * @throws LocalError `aborted`, and as `PartRetry`
    */
   async again<T>(attempt: () => Promise<T>, signal = this.#options.signal): Promise<T> {
-    const patience = new PartRetry({ ...this.#options, signal })
+    const retry = new PartRetry({ ...this.#options, signal })
     for (;;) {
       try {
         return await attempt()
@@ -111,7 +111,7 @@ export class PartRunner {
         if (this.#options.signal?.aborted)
           throw new LocalError('aborted', 'given up by the caller', { cause: error })
         if (error instanceof BridgeError && (await this.#line.endpoint.recover?.(error)) === true) continue
-        await patience.afterFailure(error)
+        await retry.afterFailure(error)
       }
     }
   }

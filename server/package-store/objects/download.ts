@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { ObjectClient } from './client.ts'
 import { ObjectDiffersError } from './failure.ts'
-import { Patience, type PatienceOptions } from './patience.ts'
+import { StallLimit, type StallLimitOptions } from './stall-limit.ts'
 
 interface Part {
   readonly key: string
@@ -20,10 +20,10 @@ export interface PartBytes {
 export async function readPart(
   client: Pick<ObjectClient, 'get'>,
   { key, size, sha256 }: Part,
-  { signal, ...options }: PatienceOptions & { readonly signal: AbortSignal },
+  { signal, ...options }: StallLimitOptions & { readonly signal: AbortSignal },
 ): Promise<PartBytes> {
-  const patience = new Patience(options)
-  const bytes = await patience.wait(client.get(key, signal))
+  const stallLimit = new StallLimit(options)
+  const bytes = await stallLimit.wait(client.get(key, signal))
   return {
     async each(use) {
       const source = bytes[Symbol.asyncIterator]()
@@ -32,9 +32,9 @@ export async function readPart(
       let last: Buffer | undefined
       try {
         for (;;) {
-          const { done, value } = await patience.wait(source.next())
+          const { done, value } = await stallLimit.wait(source.next())
           if (done === true) break
-          patience.moved(value.length)
+          stallLimit.moved(value.length)
           count += value.length
           if (count > size) throw new ObjectDiffersError(key)
           hash.update(value)

@@ -27,11 +27,11 @@ import type { ObjectClient } from './client.ts'
 import { readPart } from './download.ts'
 import { ObjectDiffersError, StoreRefusal, storeFailure } from './failure.ts'
 import { forgetParts, listParts, recordPart } from './parts.ts'
-import type { PatienceOptions } from './patience.ts'
+import type { StallLimitOptions } from './stall-limit.ts'
 import { createUpload } from './upload.ts'
 import type { Watch } from './watch.ts'
 
-export interface ObjectsOptions extends PatienceOptions {
+export interface ObjectsOptions extends StallLimitOptions {
   readonly place: ObjectPlace
   readonly client: ObjectClient
   readonly watch: Watch

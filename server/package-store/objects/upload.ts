@@ -8,7 +8,7 @@
 import { PassThrough } from 'node:stream'
 import { type Sink, usualPace } from '../../../sdk/parts/receive.ts'
 import type { ObjectClient } from './client.ts'
-import { Patience, type PatienceOptions } from './patience.ts'
+import { StallLimit, type StallLimitOptions } from './stall-limit.ts'
 
 /** Bytes that the store gets last. */
 export const heldBytes = 64 * 1024
@@ -29,10 +29,10 @@ interface Part {
 export function createUpload(
   client: Pick<ObjectClient, 'put'>,
   { key, size, sha256 }: Part,
-  options: PatienceOptions,
+  options: StallLimitOptions,
 ): PartUpload {
   const { pace = usualPace } = options
-  const patience = new Patience(options)
+  const stallLimit = new StallLimit(options)
   const stop = new AbortController()
   const held: Uint8Array[] = []
   let heldLength = 0
@@ -55,8 +55,8 @@ export function createUpload(
     const taken = new Promise<void>((resolve, reject) => {
       body.write(chunk, (error) => (error ? reject(error) : resolve()))
     })
-    await patience.wait(Promise.race([taken, answer]))
-    patience.moved(chunk.length)
+    await stallLimit.wait(Promise.race([taken, answer]))
+    stallLimit.moved(chunk.length)
   }
 
   return {
@@ -76,7 +76,7 @@ export function createUpload(
       const { body, answer } = begin()
       for (const chunk of held.splice(0)) await pass(chunk)
       body.end()
-      await new Patience({ ...options, pace: { ...pace, progressMs: 3 * pace.progressMs } }).wait(answer)
+      await new StallLimit({ ...options, pace: { ...pace, progressMs: 3 * pace.progressMs } }).wait(answer)
     },
     cut: () => stop.abort(),
   }

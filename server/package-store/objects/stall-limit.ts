@@ -2,19 +2,19 @@
 import { type Pace, usualPace } from '../../../sdk/parts/receive.ts'
 import { StoreStalledError } from './failure.ts'
 
-export interface PatienceOptions {
+export interface StallLimitOptions {
   /** Monotonic milliseconds of the process. */
   readonly processMs: () => number
   readonly pace?: Pace | undefined
 }
 
-export class Patience {
+export class StallLimit {
   readonly #processMs: () => number
   readonly #pace: Pace
   #waitedMs = 0
   #bytes = 0
 
-  constructor({ processMs, pace = usualPace }: PatienceOptions) {
+  constructor({ processMs, pace = usualPace }: StallLimitOptions) {
     this.#processMs = processMs
     this.#pace = pace
   }
