@@ -2,6 +2,7 @@
  * Reads the settings of the server. A flag overrides an environment variable, which overrides the key in
  * `config.json` in the data folder.
  */
+import { hash } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
@@ -111,7 +112,7 @@ export function readConfig(
     mergeStatements: isOn('merge_statements', value('merge_statements')),
     tlsCa: value('tls_ca') || undefined,
     port: integer('port', value('port'), 0, 65_535),
-    nodeName: nodeName(value('node_name')),
+    nodeName: nodeName(value('node_name'), data),
     stage: value('stage'),
     logLevel: logLevel(value('log_level')),
     envelopeKeyFile: value('envelope_key_file') || join(data, 'envelope.key'),
@@ -147,13 +148,20 @@ function integer(name: string, text: string, min: number, max: number): number {
 }
 
 /** @throws ConfigError */
-function nodeName(text: string): string {
-  const name = text || hostname().slice(0, maxNodeName) || 'node'
+function nodeName(text: string, data: string): string {
+  const name = text || usualName(data)
   if (name.length <= maxNodeName && /^[\x21-\x7e]+$/.test(name)) return name
   throw new ConfigError(`node_name must be 1 to ${maxNodeName} printable ASCII characters without spaces`)
 }
 
 const maxNodeName = 64
+
+/** The host name, and six characters of the data folder, which is another one for each node of a host. */
+function usualName(data: string): string {
+  const suffix = `-${hash('sha256', data).slice(0, 6)}`
+  const host = hostname().replaceAll(/[^\x21-\x7e]/g, '') || 'node'
+  return host.slice(0, maxNodeName - suffix.length) + suffix
+}
 
 function logLevel(text: string): string {
   const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']

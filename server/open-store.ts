@@ -51,7 +51,6 @@ export async function openStore(
   if (url === undefined) return openNodeDatabase({ data, ...options })
   const { openPostgresDatabase } = await import('./database/postgres/database.ts')
   const departure = departureFrom(data)
-  const isAlone = options.finishesRestore === true
   return openPostgresDatabase({
     ...options,
     ...{ url, departure, envelopeKeyFile },
@@ -59,6 +58,6 @@ export async function openStore(
     witnessFile: witnessPath(data),
     ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
-    ...(self && { node: { ...self, id: random(16).toString('hex'), isAlone } }),
+    ...(self && { node: { ...self, id: random(16).toString('hex') } }),
   })
 }

@@ -60,6 +60,21 @@ export function objectPlaceOf(settings: PlaceSettings, env: Environment): Object
 const isPath = (path: string): boolean =>
   path === '' || /^(?!\.{1,2}\/)[A-Za-z0-9._-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)*\/?$/.test(path)
 
+/** Settings that bound packages. */
+export interface PackageRoom {
+  readonly packageBytes: number
+  readonly packagesBytes: number
+  readonly senderPackagesBytes: number
+}
+
+/** Whether the settings leave room for packages. */
+export const takesPackages = ({ packageBytes, packagesBytes, senderPackagesBytes }: PackageRoom): boolean =>
+  Math.min(packageBytes, packagesBytes, senderPackagesBytes) > 0
+
+/** Names the store of packages to the other nodes: `folder`, `s3://bucket/prefix`, or `none`. */
+export const packageStoreOf = (room: PackageRoom & { packagesPlace: ObjectPlace | undefined }): string =>
+  room.packagesPlace?.name ?? (takesPackages(room) ? 'folder' : 'none')
+
 /** A named endpoint gets the bucket in the path, and Amazon in the host, unless its name has a dot. */
 function baseOf(bucket: string, region: string, endpoint: string): string {
   if (endpoint === '')

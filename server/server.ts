@@ -37,6 +37,7 @@ import { openStore } from './open-store.ts'
 import { linkUrl, makeLinkToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import type { Packages } from './package-store/packages.ts'
+import { packageStoreOf } from './packages-place.ts'
 import { startRemovals } from './projects/removal.ts'
 import { addressPath } from './storage/data-folder.ts'
 import { isEnvelopeKey } from './storage/envelope-keys.ts'
@@ -110,6 +111,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         name: config.nodeName,
         version,
         load: () => (serving === undefined ? { percent: 0, waits: 0 } : loadOf(serving)),
+        settings: { portalOrigin: config.portalOrigin, packages: packageStoreOf(config) },
       },
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
       onForgotten: (error) =>

@@ -90,7 +90,7 @@ export const settings = [
     kind: 'text',
     fallback: '',
     meaning:
-      'name of this node among the nodes of its database, at most 64 characters; the host name if empty',
+      'name of this node, which no other node of its database has, at most 64 characters, by default the host name and six characters of the data folder',
   },
   {
     name: 'packages',

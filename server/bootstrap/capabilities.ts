@@ -9,6 +9,7 @@
  */
 import type { Bootstrap } from '../../sdk/contract/agent/bootstrap.ts'
 import type { Context } from '../context.ts'
+import { takesPackages } from '../packages-place.ts'
 import { isEnvelopeKey } from '../storage/envelope-keys.ts'
 
 export type Capabilities = Bootstrap['capabilities']
@@ -19,13 +20,11 @@ export function capabilitiesOf({
   storeState,
 }: Pick<Context, 'config' | 'storage' | 'storeState'>): Capabilities {
   const hasRoom = storage.state !== 'full' && storeState() !== 'full'
-  const { packageBytes, packagesBytes, senderPackagesBytes } = config
-  const takesPackages = Math.min(packageBytes, packagesBytes, senderPackagesBytes) > 0
   return {
     inbox: true,
     sse: true,
     socket: true,
-    packages: hasRoom && takesPackages,
+    packages: hasRoom && takesPackages(config),
     direct: hasRoom && isEnvelopeKey(config.envelopeKeyFile),
   }
 }

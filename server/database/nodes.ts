@@ -45,6 +45,16 @@ export interface NodeSelf {
   readonly name: string
   readonly version: string
   readonly load: () => NodeLoad
+  /** Without them, no other node may serve meanwhile. */
+  readonly settings?: SharedSettings
+}
+
+/** Settings that all nodes of a database share. */
+export interface SharedSettings {
+  /** Setting portal_origin. Empty if each node is reached at its own address. */
+  readonly portalOrigin: string
+  /** Store of packages: `folder`, `none`, or `s3://bucket/prefix`. */
+  readonly packages: string
 }
 
 /** The only node of a database. */

@@ -15,7 +15,6 @@ export async function startNodes(
   options: ProcessOptions = {},
 ): Promise<[ServerProcess, ServerProcess, ...ServerProcess[]]> {
   const nodes: ServerProcess[] = []
-  await letSeveralIn(cluster)
   try {
     while (nodes.length < count)
       nodes.push(await startNode(cluster, 'abcdefgh'[nodes.length] ?? '', nodes[0], options))
@@ -26,11 +25,7 @@ export async function startNodes(
   return nodes as [ServerProcess, ServerProcess, ...ServerProcess[]]
 }
 
-/** Lets several nodes serve the database. */
-export const letSeveralIn = (cluster: Cluster): Promise<unknown[]> =>
-  cluster.query("ALTER DATABASE postgres SET bridge.several_nodes = 'on'")
-
-/** Starts one node. `beside` is one of the others. */
+/** Starts one node. `beside` is one of the others. Without a shared store they take no packages. */
 export const startNode = (
   cluster: Cluster,
   name: string,
@@ -40,11 +35,7 @@ export const startNode = (
   startServerProcess({
     ...options,
     joins: beside,
-    settings: {
-      ...options.settings,
-      database: cluster.url,
-      node_name: name,
-    },
+    settings: { package_bytes: '0', ...options.settings, database: cluster.url, node_name: name },
   })
 
 export async function closeNodes(nodes: readonly ServerProcess[]): Promise<void> {

@@ -3,7 +3,6 @@ import { expect, vi } from 'vitest'
 import { TestAgent } from './agent.ts'
 import { TestOwner } from './owner.ts'
 import { type People, settlePeople } from './people.ts'
-import { onDatabase } from './postgres.ts'
 import { type ProcessOptions, type ServerProcess, startServerProcess } from './process.ts'
 import { soon } from './waits.ts'
 
@@ -14,20 +13,17 @@ export interface TwoNodes extends People {
 }
 
 export interface TwoNodesOptions {
+  /** By default the nodes take no packages, because they would need a shared store. */
   readonly settings?: ProcessOptions['settings']
   /** Settings of the second node, such as a way to the database through a proxy. */
   readonly second?: (first: ServerProcess) => Promise<ProcessOptions['settings']>
 }
 
 export async function startTwoNodes({ settings, second: given }: TwoNodesOptions = {}): Promise<TwoNodes> {
-  const first = await startServerProcess({ ...(settings && { settings }) })
-  await onDatabase(first.data, (client) =>
-    client.query(
-      "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET bridge.several_nodes = ''on''', current_database()); END $$",
-    ),
-  )
+  const shared = { package_bytes: '0', ...settings }
+  const first = await startServerProcess({ settings: shared })
   const own = await given?.(first)
-  const second = await startServerProcess({ joins: first, settings: { ...settings, ...own } })
+  const second = await startServerProcess({ joins: first, settings: { ...shared, ...own } })
   const people = await settlePeople(first, { message_budget: 1_000_000 })
   return {
     ...people,

@@ -146,7 +146,7 @@ const named: Readonly<Record<string, Way>> = {
     'conflict',
     'if the loss cannot be undone: bridge server restored ends what the lost writes may have revoked, then the node starts',
   ],
-  DatabaseServedError: ['conflict', 'one node serves a PostgreSQL database'],
+  DatabaseServedError: ['conflict', 'bridge server status lists the nodes of the database'],
   AlreadyRestoredError: ['conflict', 'bridge server start'],
   MovedError: ['conflict', 'start the node with the settings of its new place'],
   MoveUnfinishedError: ['conflict', 'run the same move again'],

@@ -35,6 +35,7 @@ import { sql as m027, postgres as p027 } from './027_nodes.ts'
 import { sql as m028, postgres as p028 } from './028_transfer_parts.ts'
 import { sql as m029, postgres as p029 } from './029_listeners.ts'
 import { sql as m030, postgres as p030 } from './030_envelope_key.ts'
+import { sql as m031, postgres as p031 } from './031_node_settings.ts'
 
 export interface Migration {
   readonly number: number
@@ -75,6 +76,7 @@ export const migrations: readonly Migration[] = [
   { number: 28, name: 'transfer_parts', sql: m028, postgres: p028 },
   { number: 29, name: 'listeners', sql: m029, postgres: p029 },
   { number: 30, name: 'envelope_key', sql: m030, postgres: p030 },
+  { number: 31, name: 'node_settings', sql: m031, postgres: p031 },
 ]
 
 /** The server is ready only if the database records these migrations. */

@@ -1,5 +1,5 @@
 /** Whether the process of another node may be alive. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 
 /** A node whose last beat is older counts as ended. */
@@ -42,10 +42,14 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** Name of this machine, and of its present start. */
+/**
+ * Name of this machine, and of its present start. Containers may share both, but each has process ids of its
+ * own.
+ */
 export function machine(): string {
   try {
-    return `${hostname()} ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return `${hostname()} ${boot} ${readlinkSync('/proc/self/ns/pid')}`
   } catch {
     // Not Linux: a restart of the machine then looks like a node that may be alive for ten seconds.
     return hostname()

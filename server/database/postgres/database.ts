@@ -64,8 +64,6 @@ export interface PostgresOptions extends NodeDatabaseParts {
 
 export interface ServingNode extends NodeSelf {
   readonly id: string
-  /** Whether no other node may serve beside it. */
-  readonly isAlone: boolean
 }
 
 /** Connections for reads beside the one that writes. */
@@ -111,7 +109,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     if (node !== undefined) {
       if (!finishesRestore && options.envelopeKeyFile !== undefined)
         await recordKey(connection, options.envelopeKeyFile)
-      const joining = { ...node, program: migrations.length }
+      const joining = { ...node, settings: node.settings, program: migrations.length }
       await joinDatabase(connection, joining)
       membership = await Membership.start({
         ...{ link: new Link({ ...settings, limits: beatLimits }), node: joining, load: node.load },

@@ -14,9 +14,9 @@ import type { NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
 import { deadAfterMs } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
 import type { Link } from './link.ts'
-import { beatEveryMs, type Joining, leaveDatabase, listNodes, servedBy, tryJoining } from './nodes.ts'
+import { beatEveryMs, type Joining, leaveDatabase, listNodes, tryJoining } from './nodes.ts'
 
-/** A node that must be alone has taken the database, so this process must stop. */
+/** A node beside which this one cannot serve has taken its place, so this process must stop. */
 export class TakenOverError extends Error {
   override readonly name = 'TakenOverError'
 }
@@ -31,7 +31,7 @@ export interface MembershipOptions {
   readonly check: (connection: PostgresConnection) => Promise<void>
   /** Called if a beat fails. */
   readonly onError?: ((error: unknown) => void) | undefined
-  /** Called once if another node has taken the database for itself. */
+  /** Called once if a node beside which this one cannot serve has taken its place. */
   readonly onTakenOver: (error: TakenOverError) => void
 }
 
@@ -150,8 +150,8 @@ export class Membership implements Nodes {
 
   async #joinAgain(connection: PostgresConnection): Promise<void> {
     this.#beatMs = Number.NEGATIVE_INFINITY
-    const other = await tryJoining(connection, this.#options.node)
-    if (other !== undefined) throw new TakenOverError(servedBy(other).message)
+    const obstacle = await tryJoining(connection, this.#options.node)
+    if (obstacle !== undefined) throw new TakenOverError(obstacle.reason)
   }
 
   async #renewLease(connection: PostgresConnection): Promise<void> {

@@ -71,7 +71,7 @@ export async function openMoveSource({
     const left = found?.state === 'left' ? found : undefined
     if (left === undefined) requireHere(found, shownUrl(url))
     if (left === undefined) {
-      const node = { id: nodeId, name: 'move', version, program: migrations.length, isAlone: true }
+      const node = { id: nodeId, name: 'move', version, program: migrations.length, settings: undefined }
       await joinDatabase(connection, node)
       stay = setInterval(() => void beat(link, nodeId), beatEveryMs).unref()
       await connection.query({ text: lockAll })

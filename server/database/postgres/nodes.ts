@@ -1,31 +1,32 @@
 /**
- * The table of the nodes that serve a database. A node that must be alone joins only if no other is alive, and
- * keeps all others out.
+ * The table of the nodes that serve a database. A node joins if it can serve beside each one that is alive; see
+ * `beside.ts`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NodeEntry } from '../nodes.ts'
-import { deadAfterMs, machine, mayBeAlive, type NodeProcess, ownNodes } from './alive.ts'
+import { deadAfterMs, machine, mayBeAlive, ownNodes } from './alive.ts'
+import { type Arrival, conflictOf, type Neighbour } from './beside.ts'
 import { PostgresConnection } from './connection.ts'
 import type { Link } from './link.ts'
 
-/** Another node serves this database. */
+/** Another node serves this database, and this one cannot serve beside it. */
 export class DatabaseServedError extends Error {
   override readonly name = 'DatabaseServedError'
 }
 
 /** A node as it joins. */
-export interface Joining {
+export interface Joining extends Arrival {
   readonly id: string
-  readonly name: string
   readonly version: string
   /** Number of the last migration that its program has. */
   readonly program: number
-  /** Whether no other node may serve beside it. */
-  readonly isAlone: boolean
 }
 
-interface NodeRow extends NodeProcess {
-  readonly alone: number
+/** Another node that keeps this one out. */
+export interface Obstacle {
+  readonly reason: string
+  /** Time since its last beat. */
+  readonly silentMs: number
 }
 
 /** Time between two beats of a node. */
@@ -37,39 +38,33 @@ const patienceMs = lookEveryMs * 6
 /** Makes this node one that serves. Waits for a node that may have ended. @throws DatabaseServedError */
 export async function joinDatabase(connection: PostgresConnection, node: Joining): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
-    const other = await tryJoining(connection, node)
-    if (other === undefined) {
+    const obstacle = await tryJoining(connection, node)
+    if (obstacle === undefined) {
       ownNodes.add(node.id)
       return
     }
-    if (other.silent_ms < patienceMs && waitedMs >= patienceMs) throw servedBy(other)
+    const { reason, silentMs } = obstacle
+    if (silentMs < patienceMs && waitedMs >= patienceMs) throw new DatabaseServedError(reason)
     await sleep(lookEveryMs)
   }
 }
 
-export const servedBy = ({ pid, machine }: NodeProcess): DatabaseServedError =>
-  new DatabaseServedError(
-    `another server (process ${pid} on ${machine.split(' ')[0]}) serves this database; stop it first`,
-  )
-
-/** Returns a node that keeps this one out, if one may be alive. */
+/** Returns what keeps this node out, if it comes from a node that may be alive. */
 export async function tryJoining(
   connection: PostgresConnection,
   node: Joining,
-): Promise<NodeProcess | undefined> {
+): Promise<Obstacle | undefined> {
   await connection.query({ text: "BEGIN; SET LOCAL lock_timeout = '5s'" })
   try {
     await connection.query({ text: 'LOCK TABLE nodes IN EXCLUSIVE MODE' })
-    const { rows } = await connection.query<NodeRow>({
-      text: `SELECT id, machine, pid,
-        CASE WHEN current_setting('bridge.several_nodes', true) = 'on' THEN alone ELSE 1 END AS alone,
-        extract(epoch FROM clock_timestamp() - seen_at) * 1000 AS silent_ms FROM nodes`,
-    })
-    // Only tests set `bridge.several_nodes`. Otherwise each node is alone.
+    const { rows } = await connection.query<Neighbour>({ text: neighbours })
     const others = rows.filter(({ id }) => id !== node.id)
     const dead = others.filter((row) => !mayBeAlive(row))
-    const other = others.find((row) => !dead.includes(row) && (node.isAlone || row.alone === 1))
-    if (other === undefined) {
+    const obstacle = obstacleFor(
+      node,
+      others.filter((row) => !dead.includes(row)),
+    )
+    if (obstacle === undefined) {
       await connection.query({
         text: 'DELETE FROM nodes WHERE id = ANY ($1)',
         values: [dead.map(({ id }) => id)],
@@ -77,20 +72,33 @@ export async function tryJoining(
       await connection.query({ text: insert, values: valuesOf(node) })
     }
     await connection.query({ text: 'COMMIT' })
-    return other
+    return obstacle
   } catch (error) {
     if (!connection.isBroken) await connection.query({ text: 'ROLLBACK' }).catch(() => {})
     throw error
   }
 }
 
-const insert = `INSERT INTO nodes (id, machine, pid, name, version, program, alone, started_at, seen_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp(), clock_timestamp())
+/** Returns the first obstacle, of the node that was seen last. */
+function obstacleFor(node: Joining, alive: readonly Neighbour[]): Obstacle | undefined {
+  for (const other of alive.toSorted((a, b) => a.silent_ms - b.silent_ms)) {
+    const reason = conflictOf(node, other)
+    if (reason !== undefined) return { reason, silentMs: other.silent_ms }
+  }
+  return undefined
+}
+
+const neighbours = `SELECT id, machine, pid, name, alone, portal_origin, packages,
+  extract(epoch FROM clock_timestamp() - seen_at) * 1000 AS silent_ms FROM nodes`
+
+const insert = `INSERT INTO nodes
+    (id, machine, pid, name, version, program, alone, portal_origin, packages, started_at, seen_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 
-const valuesOf = ({ id, name, version, program, isAlone }: Joining) => [
-  ...[id, machine(), process.pid, name, version, program],
-  isAlone ? 1 : 0,
+const valuesOf = ({ id, name, version, program, settings }: Joining) => [
+  ...[id, machine(), process.pid, name, version, program, settings === undefined ? 1 : 0],
+  ...[settings?.portalOrigin ?? null, settings?.packages ?? null],
 ]
 
 /** Frees the place of this node and closes the connection. */

@@ -1,13 +1,15 @@
 /**
- * Two nodes on one PostgreSQL database. The second is refused with the reason. It starts once the first has
- * ended: at once if both are on one machine, else ten seconds after the last beat.
+ * A second node on one PostgreSQL database. It joins if its settings allow both. Else it is refused with the
+ * setting and the remedy, and joins once the first has ended: at once if both are on one machine, else ten
+ * seconds after the last beat.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { SharedSettings } from '../../../server/database/nodes.ts'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { createPostgresInstallation } from '../../../server/database/postgres/database.ts'
-import { joinDatabase } from '../../../server/database/postgres/nodes.ts'
+import { joinDatabase, tryJoining } from '../../../server/database/postgres/nodes.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 
 describe.skipIf(!hasPostgres)('a second node', () => {
@@ -23,8 +25,21 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     await connection?.close()
     await cluster?.close()
   })
-  const take = (id: string) =>
-    joinDatabase(connection, { id, name: id, version: '1', program: 26, isAlone: true })
+  const joining = (id: string, settings?: Partial<SharedSettings>, name = id) => ({
+    ...{ id, name, version: '1', program: 31 },
+    settings: settings && { portalOrigin: '', packages: 'none', ...settings },
+  })
+  const take = (id: string) => joinDatabase(connection, joining(id))
+  /** The reason why a second node is refused beside a first one. */
+  const refusal = async (
+    first: SharedSettings,
+    second: Partial<SharedSettings> | undefined,
+    name?: string,
+  ) => {
+    await connection.query({ text: 'DELETE FROM nodes' })
+    await joinDatabase(connection, joining('first', first))
+    return (await tryJoining(connection, joining('second', second && { ...first, ...second }, name)))?.reason
+  }
   beforeEach(async () => {
     await connection.query({ text: 'DELETE FROM nodes' })
     await take('first')
@@ -33,6 +48,86 @@ describe.skipIf(!hasPostgres)('a second node', () => {
   const set = (text: string, values: readonly unknown[] = []) =>
     connection.query({ text: `UPDATE nodes SET ${text}`, values })
   const holder = async () => (await cluster.query<{ id: string }>('SELECT id FROM nodes'))[0]?.id
+
+  const shared = { portalOrigin: 'https://bridge.example', packages: 's3://agents/bridge' }
+  const there = `node first \\(process ${process.pid} on \\S+\\)`
+
+  test('joins beside the first one with the same origin and the same store of packages', async () => {
+    expect(await refusal(shared, {})).toBeUndefined()
+    const names = await cluster.query('SELECT name, alone, portal_origin, packages FROM nodes ORDER BY name')
+    const row = { alone: '0', portal_origin: shared.portalOrigin, packages: shared.packages }
+    expect(names).toEqual([
+      { name: 'first', ...row },
+      { name: 'second', ...row },
+    ])
+    expect(await refusal({ portalOrigin: '', packages: 'none' }, {})).toBeUndefined()
+  })
+
+  test.each([
+    [
+      'the packages of the first one are in its data folder',
+      { ...shared, packages: 'folder' },
+      { packages: shared.packages },
+      `packages is folder at ${there}, which the other nodes cannot read; set packages to the same s3://`,
+    ],
+    [
+      'its own packages are in its data folder',
+      shared,
+      { packages: 'folder' },
+      'packages is folder at this node, which the other nodes cannot read; set packages to the same s3://',
+    ],
+    [
+      'both keep packages in their data folders',
+      { ...shared, packages: 'folder' },
+      {},
+      `packages is folder at ${there}`,
+    ],
+    [
+      'its packages are in another bucket',
+      shared,
+      { packages: 's3://other' },
+      `packages is s3://other here and s3://agents/bridge at ${there}; set it to the same store at each node`,
+    ],
+    [
+      'it takes no packages and the first one does',
+      shared,
+      { packages: 'none' },
+      `packages is none here and s3://agents/bridge at ${there}`,
+    ],
+    [
+      'its origin is another one',
+      shared,
+      { portalOrigin: 'https://other.example' },
+      `portal_origin is https://other.example here and https://bridge.example at ${there}; set it to the same`,
+    ],
+    [
+      'it has no origin',
+      shared,
+      { portalOrigin: '' },
+      `portal_origin is not set here and https://bridge.example at ${there}`,
+    ],
+    [
+      'it allows no other',
+      shared,
+      undefined,
+      'another server \\(process \\d+ on \\S+\\) serves this database',
+    ],
+  ])('is refused if %s', async (_when, first, second, reason) => {
+    expect(await refusal(first, second)).toMatch(new RegExp(`^${reason}`))
+    expect(await cluster.query('SELECT id FROM nodes')).toEqual([{ id: 'first' }])
+  })
+
+  test('is refused under the name of the first one', async () => {
+    const reason = `^${there} is alive and has the same node_name; give each node a name of its own$`
+    expect(await refusal(shared, {}, 'first')).toMatch(new RegExp(reason))
+  })
+
+  test('is refused beside a program that knows no other nodes', async () => {
+    expect(await refusal(shared, {})).toBeUndefined()
+    await connection.query({ text: "DELETE FROM nodes WHERE id = 'second'" })
+    await set('portal_origin = NULL, packages = NULL')
+    expect((await tryJoining(connection, joining('second', shared)))?.reason).toContain('stop it first')
+  })
 
   test('is refused after three seconds while the first one runs, and names it', async () => {
     await set("machine = 'elsewhere 1', pid = 4711")

@@ -22,8 +22,8 @@ import { makeInstallation } from '../../support/installation.ts'
 import { dropDatabase, isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
 import { add, outcomes } from '../database/store.ts'
 
-const testNode = (id: string, isAlone = true) => ({
-  ...{ id, name: id, version: '1', isAlone },
+const testNode = (id: string) => ({
+  ...{ id, name: id, version: '1', settings: { portalOrigin: '', packages: 'folder' } },
   load: () => ({ percent: 1, waits: 2 }),
 })
 
@@ -45,11 +45,13 @@ describe.skipIf(!isOnPostgres)('a server on PostgreSQL', () => {
     expect(messages.map(({ body }) => body)).toEqual([text])
   })
 
-  test('a second server on the database is refused, also with a data folder of its own', async () => {
+  test('a second server is refused while packages are in the data folder of the first', async () => {
     const data = temporary()
     const { database = '' } = storeSettings(bridge.data)
     const config = readConfig({ data, port: '0', log_level: 'silent', reserve_bytes: '0', database }, {})
-    await expect(startServer(config)).rejects.toThrow('another server')
+    await expect(startServer(config)).rejects.toThrow(
+      /^packages is folder at node .*; set packages to the same s3:/,
+    )
     const status = await fetch(`${bridge.url}/api/ready`)
     expect(status.status).toBe(200)
     rmSync(data, { recursive: true })

@@ -1,0 +1,13 @@
+/**
+ * What all nodes of one PostgreSQL database must agree on, as each of them has it. Null if the row is that of
+ * an older program, or of a command that serves alone. Older programs serve no database with others.
+ */
+export const sql = `
+SELECT 1;
+`
+export const postgres = `
+ALTER TABLE nodes
+  ADD COLUMN portal_origin text COLLATE "C",
+  ADD COLUMN packages text COLLATE "C";
+UPDATE oldest_program SET number = 31;
+`
