@@ -12,13 +12,15 @@ export async function examineDatabase(
   url: string,
   { data, envelopeKeyFile }: Pick<Config, 'data' | 'envelopeKeyFile'>,
 ): Promise<Examined[]> {
-  const { examinePostgres } = await import('../database/postgres/examine.ts')
+  const { DamagedPagesError, examinePostgres } = await import('../database/postgres/examine.ts')
   try {
     const found = await examinePostgres(url, witnessPath(data))
     const moved = place(found.moved, shownUrl(url))
     const key = sameKey(found, envelopeKeyFile)
-    return [...key, database(found), ...moved, schema(found), history(found), durability(found), peers(found)]
+    const state = [schema(found), history(found), durability(found), peers(found)]
+    return [...key, database(found), pages(found), ...moved, ...state]
   } catch (error) {
+    if (error instanceof DamagedPagesError) return [damaged(error.message)]
     const text = (error as Error).message
     const remedy = 'check database, its password and that PostgreSQL runs'
     return [{ check: 'database', state: 'problem', text, remedy, exit: 'unexpected' }]
@@ -30,6 +32,23 @@ function database({ faults, version }: Examination): Examined {
   const remedy = 'use a PostgreSQL server, version 14 or newer, with durable commits'
   return { check: 'database', state: 'problem', text: faults.join('; '), remedy, exit: 'unexpected' }
 }
+
+function pages({ pages: { areChecked, damaged: count, lastAt } }: Examination): Examined {
+  if (count > 0) return damaged(`PostgreSQL found damaged pages ${count} times, last at ${lastAt}`)
+  if (areChecked) return ok('pages', 'PostgreSQL has found no damaged page')
+  return {
+    check: 'pages',
+    state: 'warning',
+    text: 'without checksums, PostgreSQL does not notice most damaged pages',
+    remedy: 'pg_checksums --enable while PostgreSQL is stopped, or initdb --data-checksums',
+  }
+}
+
+const damaged = (text: string): Examined => ({
+  ...{ check: 'pages', state: 'problem', text, exit: 'integrity' },
+  remedy:
+    'fail over to a standby, or restore a backup and run bridge server restored; REINDEX repairs an index. Replace the disk',
+})
 
 function schema({ migrations: done, hasInstallation }: Examination): Examined {
   try {

@@ -18,7 +18,7 @@ import { told } from '../support/files.ts'
 import { sqliteOnly } from '../support/one-store.ts'
 import { withStoreCopy } from '../support/store-copy.ts'
 
-sqliteOnly('test/faults/postgres/refusals.test.ts')
+sqliteOnly('test/faults/postgres/damage.test.ts')
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0

@@ -11,7 +11,7 @@ import type { ServerProcess } from '../support/process.ts'
 import { attach, canTrace } from '../support/strace.ts'
 import { killRepeatedly, type Strike } from './lab/kills.ts'
 
-sqliteOnly('test/server/postgres/faults.test.ts')
+sqliteOnly('test/faults/postgres/restart.test.ts')
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 0)
 const writes = kills === 0 ? [1, 20] : Array.from({ length: kills }, (_, index) => index + 1)

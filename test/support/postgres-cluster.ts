@@ -69,6 +69,7 @@ export class Cluster {
       '-E',
       'UTF8',
       '--locale=C.UTF-8',
+      '--data-checksums',
       ...(wal === undefined ? [] : ['-X', wal, '--wal-segsize=1']),
     ])
     cluster.configure([
@@ -105,6 +106,11 @@ export class Cluster {
     } catch (error) {
       throw new Error(readFileSync(log, 'utf8').slice(-2000), { cause: error })
     }
+  }
+
+  /** Stops the server, which writes all pages into their files first. */
+  stop(): void {
+    this.#run('pg_ctl', ['-D', this.data, '-m', 'fast', '-w', '-s', 'stop'])
   }
 
   reload(): void {

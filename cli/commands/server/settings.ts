@@ -105,7 +105,8 @@ function hostFailure(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause
   const { name } = cause
   const code = codeOf(cause)
-  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause)
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(code)) return damaged(cause, damagedFile)
+  if (/^XX00[12]$/.test(code)) return damaged(cause, damagedPages)
   const [exit, hint] = named[name] ?? (name === 'ApiError' ? faultExit(code) : systemExits[code]) ?? []
   return exit === undefined ? cause : new CommandError(exit, spoken(cause.message), { hint, cause })
 }
@@ -115,12 +116,15 @@ function codeOf({ code, cause }: Error & { readonly code?: string }): string {
   return code ?? (cause instanceof Error ? codeOf(cause) : '')
 }
 
-/** Error for a database that SQLite found damaged while reading. */
-const damaged = (cause: Error): CommandError =>
-  new CommandError('integrity', `the database is damaged: ${cause.message}`, {
-    hint: 'bridge server doctor checks every page; bridge server restore BACKUP --replace replaces it by a backup',
-    cause,
-  })
+/** Error for a database that SQLite or PostgreSQL found damaged while reading. */
+const damaged = (cause: Error, hint: string): CommandError =>
+  new CommandError('integrity', `the database is damaged: ${cause.message}`, { hint, cause })
+
+const damagedFile =
+  'bridge server doctor checks every page; bridge server restore BACKUP --replace replaces it by a backup'
+
+const damagedPages =
+  'fail over to a standby of PostgreSQL, or restore a backup and run bridge server restored'
 
 type Way = readonly [exit: ExitName, hint?: string | undefined]
 

@@ -217,11 +217,16 @@ export const postgresCode = (error: unknown): string | undefined =>
 export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity !== 'FATAL' && error.severity !== 'PANIC'
 
+const damages = /^XX00[12]$/
+
+/** Returns whether PostgreSQL found a damaged page of a table or index. */
+export const isDamage = (error: unknown): boolean => damages.test(postgresCode(error) ?? '')
+
 /**
  * Classes and codes that say nothing about the statement: a standby, a rollback for a deadlock, no space or
- * memory, a lock or a time limit, an error of the disk. The same statement may succeed later.
+ * memory, a lock or a time limit, an error of the disk, a damaged page. The same statement may succeed later.
  */
-const troubles = /^(25006|40|53|55P03|57|58)/
+const troubles = new RegExp(`^(25006|40|53|55P03|57|58)|${damages.source}`)
 
 /** Returns whether the database has a trouble of its own, or is not reached. */
 export const isTrouble = (error: unknown): boolean =>

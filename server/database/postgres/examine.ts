@@ -1,7 +1,7 @@
 /** Examines a database without changing it. */
 import type { Moved } from '../moved.ts'
 import { hearsNotifications } from './channel.ts'
-import { PostgresConnection } from './connection.ts'
+import { isDamage, PostgresConnection } from './connection.ts'
 import { recordedMigrations } from './migrate.ts'
 import { readMoved } from './moving.ts'
 import { faultsOf } from './probe.ts'
@@ -12,6 +12,7 @@ export interface Examination {
   /** Why the database cannot hold an installation. */
   readonly faults: readonly string[]
   readonly version: string
+  readonly pages: Pages
   readonly migrations: readonly { readonly number: number; readonly name: string }[]
   readonly hasInstallation: boolean
   /** Check value of the envelope key. Null if no node has recorded one. */
@@ -26,29 +27,66 @@ export interface Examination {
   readonly forgotten: string | undefined
 }
 
-/** @throws errors of connecting */
+export interface Pages {
+  /** Whether PostgreSQL computes checksums, without which it does not notice most damage. */
+  readonly areChecked: boolean
+  /** Number of damaged pages that PostgreSQL has found since its statistics began. */
+  readonly damaged: number
+  readonly lastAt: string | null
+}
+
+/** @throws DamagedPagesError; errors of connecting */
 export async function examinePostgres(url: string, witnessFile: string): Promise<Examination> {
   const connection = await PostgresConnection.open({ url })
   try {
-    const faults = await faultsOf(connection)
-    const migrations = await recordedMigrations(connection)
-    const { rows } = await connection.query<{ version: string; synchronous: number }>({
-      text: `SELECT current_setting('server_version') AS version,
-        ${synchronousText} AS synchronous`,
-    })
-    const server = migrations.length > 0 ? await readServer(connection) : undefined
-    const installed = server !== undefined
-    return {
-      ...{ faults, migrations, moved: await readMoved(connection) },
-      version: rows[0]?.version ?? '',
-      hasInstallation: installed,
-      keyCheck: server?.key_check ?? null,
-      isSynchronous: rows[0]?.synchronous === 1,
-      hears: await hearsNotifications({ url }),
-      forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
-    }
+    return await examineOn(connection, url, witnessFile)
+  } catch (error) {
+    throw isDamage(error) ? new DamagedPagesError((error as Error).message, { cause: error }) : error
   } finally {
     await connection.close()
+  }
+}
+
+/** PostgreSQL found a damaged page of a table without which the database cannot be examined. */
+export class DamagedPagesError extends Error {
+  override readonly name = 'DamagedPagesError'
+}
+
+async function examineOn(
+  connection: PostgresConnection,
+  url: string,
+  witnessFile: string,
+): Promise<Examination> {
+  const faults = await faultsOf(connection)
+  const migrations = await recordedMigrations(connection)
+  const { rows } = await connection.query<{ version: string; synchronous: number }>({
+    text: `SELECT current_setting('server_version') AS version,
+        ${synchronousText} AS synchronous`,
+  })
+  const server = migrations.length > 0 ? await readServer(connection) : undefined
+  const installed = server !== undefined
+  return {
+    ...{ faults, migrations, moved: await readMoved(connection), pages: await readPages(connection) },
+    version: rows[0]?.version ?? '',
+    hasInstallation: installed,
+    keyCheck: server?.key_check ?? null,
+    isSynchronous: rows[0]?.synchronous === 1,
+    hears: await hearsNotifications({ url }),
+    forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
+  }
+}
+
+async function readPages(connection: PostgresConnection): Promise<Pages> {
+  const { rows } = await connection.query<{ checked: number; damaged: number; last_at: string | null }>({
+    text: `SELECT current_setting('data_checksums') = 'on' AS checked, coalesce(checksum_failures, 0) AS damaged,
+      to_char(checksum_last_failure AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS last_at
+      FROM pg_stat_database WHERE datname = current_database()`,
+  })
+  const [found] = rows
+  return {
+    areChecked: found?.checked === 1,
+    damaged: found?.damaged ?? 0,
+    lastAt: found?.last_at ?? null,
   }
 }
 
