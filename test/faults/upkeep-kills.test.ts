@@ -33,8 +33,11 @@ import { initServer } from '../../server/host/init.ts'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { readEnvelopeKeys } from '../../server/storage/envelope-keys.ts'
 import { decryptWithAny, encrypt } from '../../server/transfers/secrets.ts'
+import { sqliteOnly } from '../support/one-store.ts'
 import { populate } from '../support/population.ts'
 import { canTrace } from '../support/strace.ts'
+
+sqliteOnly('test/server/envelope/rotation.test.ts')
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isTried = canTrace && positions > 0
