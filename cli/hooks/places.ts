@@ -3,7 +3,7 @@
  *
  * - `holder.json`: the harness session that gets the notices. `waiter.json`: its waiter, while it runs.
  * - `mail.json`: unacknowledged messages as the waiter read them, without bodies. The file is absent if there
- *   are none.
+ *   are none. `none`: touched every 5 seconds while the waiter knows that there are none; see no-mail.ts.
  * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
  *   `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time of the last line to
  *   the owner about a session that is not woken for a while.
@@ -23,6 +23,7 @@ export interface Places {
   readonly holder: string
   readonly waiter: string
   readonly mail: string
+  readonly none: string
   readonly read: string
   readonly log: string
   readonly listenLock: string
@@ -43,6 +44,7 @@ export function placesOf(home: string, profile: string): Places {
     holder: join(folder, 'holder.json'),
     waiter: join(folder, 'waiter.json'),
     mail: join(folder, 'mail.json'),
+    none: join(folder, 'none'),
     read: join(folder, 'read'),
     log: join(files.folder, 'hooks.jsonl'),
     listenLock: files.lock,

@@ -3,8 +3,10 @@ import { appendFileSync } from 'node:fs'
 import type { Bridge } from '../../sdk/index.ts'
 import { removeFile, touch } from './files.ts'
 import { harnessProcess } from './harness-process.ts'
+import { type Harness, harnesses } from './harnesses.ts'
 import { type Holder, hold } from './holder.ts'
 import { tell } from './ledger-file.ts'
+import { saysNoMail } from './no-mail.ts'
 import { openHookAgent } from './node.ts'
 import { digest, heldElsewhere, notice } from './notice.ts'
 import { type HookParts, readerOf } from './parts.ts'
@@ -35,21 +37,28 @@ export async function tellAtStart(parts: HookParts): Promise<void> {
 export async function tellAtPrompt(parts: HookParts): Promise<void> {
   const { context, session } = parts
   touch(session.places.turn(session.name), context.clock())
-  await tellIfDue(parts)
+  await tellIfDue(parts, true)
 }
 
-/** Continues a turn that is about to end, at most once: a turn that a hook has continued ends. */
+/**
+ * Continues a turn that is about to end, at most once: a turn that a hook has continued ends.
+ *
+ * The mark of the turn goes first: a message that the waiter has not seen by then wakes the idle session. `codex exec`
+ * is never idle, so with Codex the hook asks the node.
+ */
 export async function tellAtStop(parts: HookParts): Promise<void> {
   const { input, name, places } = parts.session
   removeFile(places.turn(name))
   if (input.isContinued) return
-  if (await tellIfDue(parts)) touch(places.turn(name), parts.context.clock())
+  const { wake }: Harness = harnesses[parts.session.harness]
+  if (await tellIfDue(parts, wake !== 'queue')) touch(places.turn(name), parts.context.clock())
 }
 
 /** Returns whether it told the session. */
-async function tellIfDue(parts: HookParts): Promise<boolean> {
+async function tellIfDue(parts: HookParts, trustsWaiter: boolean): Promise<boolean> {
   const { context, session } = parts
   if ((await otherHolder(parts, false)) !== undefined) return false
+  if (trustsWaiter && saysNoMail(session.places, context.clock())) return false
   const { bridge } = await openHookAgent(context, session.profile)
   const unread = await read(parts, bridge)
   return unread.total > 0 && tellSession(parts, unread, 'due', notice(unread, readerOf(parts)))

@@ -4,7 +4,8 @@
  *
  * - It holds the listen lock of the profile. Claude Code starts a waiter after every turn; the second one
  *   ends at once.
- * - Mail during a turn is left to the hooks of the turn: the waiter only writes `mail.json` for them.
+ * - Mail during a turn is left to the hooks of the turn: the waiter only writes `mail.json` for them, and the
+ *   statement of no-mail.ts.
  * - It prints no message, keeps no journal, and acknowledges nothing.
  * - It ends by a signal, with the harness process, with the last terminal of a daemon, and when another process
  *   takes over the profile. It also ends after 23 hours, at the owner's idle limit, and at a failure that only a person can repair. It
@@ -20,6 +21,7 @@ import { type HarnessProcess, isAlive } from './harness-process.ts'
 import { hold, letGo, readHolder } from './holder.ts'
 import { hourMs, wakesPerHour } from './ledger.ts'
 import { tell } from './ledger-file.ts'
+import { NoMail } from './no-mail.ts'
 import { openHookAgent } from './node.ts'
 import type { HookSession } from './session.ts'
 import { readUnread, type Unread } from './unread.ts'
@@ -81,6 +83,7 @@ class Waiter {
   readonly #closed = new AbortController()
   readonly #signal: AbortSignal
   readonly #until: Date
+  readonly #noMail: NoMail
   /** Whether messages arrived since the last look began. */
   #isStirred = false
   /** Ends the pause before the next look. */
@@ -92,6 +95,8 @@ class Waiter {
     this.#options = options
     this.#signal = AbortSignal.any([context.signal, this.#closed.signal])
     this.#until = new Date(context.clock().getTime() + longestSeconds * 1000)
+    this.#noMail = new NoMail(session.places, context.clock)
+    this.#noMail.withdraw()
   }
 
   async run(): Promise<WaiterEnd> {
@@ -114,6 +119,7 @@ class Waiter {
     } finally {
       clearInterval(check)
       this.#closed.abort()
+      this.#noMail.withdraw()
       await following
     }
     return 'ended'
@@ -129,19 +135,24 @@ class Waiter {
       this.#closed.abort()
     }
     if (!isHolder || isOver || !isAlive(this.#options.harness)) this.#closed.abort()
+    else this.#noMail.repeat()
   }
 
   /** Listens until the signal, the time or the owner's idle limit ends it. @throws a lasting failure. */
   async #follow(bridge: Bridge): Promise<void> {
     while (!this.#signal.aborted) {
       try {
-        for await (const page of bridge.pages({ signal: this.#signal, until: this.#until })) {
+        const onConnection = (away?: unknown) => this.#connected(away === undefined)
+        const onTransport = () => this.#connected(true)
+        const options = { signal: this.#signal, until: this.#until, onConnection, onTransport }
+        for await (const page of bridge.pages(options)) {
           if (page.messages.length > 0) this.#stir()
         }
         return
       } catch (error) {
         if (this.#signal.aborted) return
         if (isLasting(error)) throw error
+        this.#connected(false)
         await this.#sleep(retryMs)
       }
     }
@@ -158,6 +169,7 @@ class Waiter {
       const holder = readHolder(places)
       if (unread.total === 0 || holder === undefined) {
         removeFile(places.mail)
+        if (unread.total === 0 && !this.#isStirred) this.#noMail.state()
         return undefined
       }
       replaceObject(places.mail, { session: holder.session, unread })
@@ -166,6 +178,7 @@ class Waiter {
     } catch (error) {
       if (this.#signal.aborted) return undefined
       if (isLasting(error)) throw error
+      this.#noMail.withdraw()
       this.#options.log('look', error)
       return retryMs
     }
@@ -200,8 +213,14 @@ class Waiter {
     await bridge.messages.sendTo('owner', { type: 'status', body }, { signal: this.#signal })
   }
 
+  #connected(isConnected: boolean): void {
+    this.#noMail.connected(isConnected)
+    if (isConnected) this.#stir()
+  }
+
   #stir(): void {
     this.#isStirred = true
+    this.#noMail.withdraw()
     this.#endPause()
   }
 
