@@ -1,8 +1,7 @@
 /**
- * Commands: the time from start to exit of `bridge --version`, of a hook that runs after every tool of a harness, and
- * of a one-shot `bridge send`. Then the time of an agent on a new machine to its first message.
+ * Commands: the time from start to exit of `bridge --version`, of the hooks of a harness, and of a one-shot
+ * `bridge send`. Then the time of an agent on a new machine to its first message.
  */
-import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,11 +14,10 @@ import { enroll } from '../../support/agent.ts'
 import { setUpOwner } from '../../support/owner.ts'
 import { program } from '../../support/program.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
-import { childrenMs, noCosts } from '../processor.ts'
-import { type BenchOptions, bounded, median, type Row, row } from '../rows.ts'
+import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
+import { hookRows } from './hooks.ts'
 import { type Newcomer, secondsToListening } from './newcomer.ts'
-
-type Environment = Readonly<Record<string, string>>
+import { compare, type Environment, msOf } from './starts.ts'
 
 export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerator<Row> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-commands-'))
@@ -32,12 +30,7 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     const floor = await startFloor(folder)
     started.push(floor)
     const product = await startProduct(folder, started)
-    const tool = JSON.stringify({ session_id: 'one', cwd: folder, hook_event_name: 'PostToolUse' })
-    const session = { ...product.environment, BRIDGE_PROFILE: 'default', CLAUDE_CODE_ENTRYPOINT: 'cli' }
-    const hook = [program, 'hooks', 'run', 'claude', 'PostToolUse']
-    const hooked = compare({ rounds, runs }, ['-e', '0'], hook, session, tool)
-    yield row('commands: a hook between tools, against node -e 0', 'ms', hooked, { atMost: 2 })
-    yield bounded('commands: a hook between tools without mail', 'ms of a turn', hooked.product, 60)
+    yield* hookRows(folder, { rounds, runs }, product.environment)
     const text = 'the build is green'
     const floorSend = [join(import.meta.dirname, 'floor-send.cjs'), join(folder, 'floor'), String(floor.port)]
     const sent = compare(
@@ -55,45 +48,6 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     for (const each of started) await each.end()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Alternates the runs of product and floor; each round gives its median. */
-function compare(
-  { rounds, runs }: { readonly rounds: number; readonly runs: number },
-  floor: readonly string[],
-  product: readonly string[],
-  environment: Environment = {},
-  input = '',
-) {
-  const found = { floor: [] as number[], product: [] as number[], costs: noCosts() }
-  for (let round = 0; round < rounds; round += 1) {
-    const took = { floor: [] as number[], product: [] as number[] }
-    const usedMs = { floor: 0, product: 0 }
-    for (let run = 0; run < runs; run += 1) {
-      for (const side of ['floor', 'product'] as const) {
-        const before = childrenMs()
-        took[side].push(msOf(side === 'floor' ? floor : product, environment, input))
-        usedMs[side] += childrenMs() - before
-      }
-    }
-    for (const side of ['floor', 'product'] as const) {
-      found[side].push(median(took[side]))
-      found.costs[side].push((usedMs[side] * 1000) / runs)
-    }
-  }
-  return found
-}
-
-function msOf(args: readonly string[], environment: Environment, input = ''): number {
-  const began = performance.now()
-  const { status, stderr } = spawnSync(process.execPath, args, {
-    env: { PATH: process.env.PATH, ...environment },
-    encoding: 'utf8',
-    input,
-  })
-  const ms = performance.now() - began
-  if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`)
-  return ms
 }
 
 interface Product {

@@ -1,0 +1,70 @@
+/**
+ * Hooks of a session without mail. Node's own start is the floor, and a turn also costs what its hooks take beyond
+ * their floors. A waiter runs, as in a session in a terminal; then the same hooks without it, as in `claude -p`.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { placesOf } from '../../../cli/hooks/places.ts'
+import { program } from '../../support/program.ts'
+import { bounded, type Row, row } from '../rows.ts'
+import { compare, type Environment, type Repeats } from './starts.ts'
+
+const floor = ['-e', '0']
+const turnMost = 60
+
+export async function* hookRows(folder: string, repeats: Repeats, profile: Environment): AsyncGenerator<Row> {
+  const environment = {
+    ...profile,
+    BRIDGE_PROFILE: 'default',
+    CLAUDE_CODE_ENTRYPOINT: 'cli',
+    CLAUDE_PID: String(process.pid),
+  }
+  const inputOf = (event: string) =>
+    JSON.stringify({ session_id: 'one', cwd: folder, hook_event_name: event })
+  const measured = (event: string) =>
+    compare(repeats, floor, [program, 'hooks', 'run', 'claude', event], environment, inputOf(event))
+
+  yield row(
+    'commands: the hook of a start, against node -e 0',
+    'ms',
+    measured('SessionStart'),
+    'for comparison',
+  )
+  for (const [what, event] of [
+    ['a prompt', 'UserPromptSubmit'],
+    ['the end of a turn', 'Stop'],
+  ] as const)
+    yield row(`commands: the hook of ${what} without a waiter`, 'ms', measured(event), 'for comparison')
+
+  const waiter = spawn(process.execPath, [program, 'hooks', 'run', 'claude', 'wait'], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  const exited = once(waiter, 'exit')
+  try {
+    waiter.stdin.end(inputOf('Stop'))
+    const { none } = placesOf(join(folder, 'home'), 'default')
+    while (!existsSync(none)) await sleep(20)
+    const hooks = {
+      'a prompt': measured('UserPromptSubmit'),
+      'one tool': measured('PostToolUse'),
+      'the end of a turn': measured('Stop'),
+    }
+    for (const [what, found] of Object.entries(hooks)) {
+      yield row(`commands: the hook of ${what}, against node -e 0`, 'ms', found, { atMost: 2 })
+      yield bounded(`commands: the hook of ${what} without mail`, 'ms of a turn', found.product, turnMost)
+    }
+    const beyond = Object.values(hooks).map(({ product, floor }) =>
+      product.map((ms, at) => ms - (floor[at] ?? 0)),
+    )
+    const [first = []] = beyond
+    const turns = first.map((_, at) => beyond.reduce((sum, each) => sum + (each[at] ?? 0), 0))
+    yield bounded('commands: all three hooks without mail, beyond node -e 0', 'ms of a turn', turns, turnMost)
+  } finally {
+    waiter.kill('SIGTERM')
+    await exited
+  }
+}
