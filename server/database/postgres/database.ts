@@ -141,11 +141,12 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       writer: {
         ...writer,
         write: (lanes, unit, given) =>
-          nodes.isMember() ? writer.write(lanes, unit, given) : Promise.reject(removed()),
+          nodes.isMember() ? writer.write(lanes, unit, given) : Promise.reject(refused()),
       },
       reader: {
         ...reader,
-        read: (unit) => (nodes.isMember() ? reader.read(unit) : Promise.reject(removed())),
+        // A pooler may keep the connections of the reader over a failover.
+        read: (unit) => (nodes.isMember() && witness.holds ? reader.read(unit) : Promise.reject(refused())),
       },
       scrubbed: false,
       ...(node !== undefined && {
@@ -171,8 +172,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
   }
 }
 
-/** Refusal while the other nodes count this one as ended. */
-const removed = (): ApiError => new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
+/** Refusal while the other nodes count this one as ended, or the database has lost confirmed writes. */
+const refused = (): ApiError => new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart })
 
 /** Makes the tables and the row of the installation. Returns false if there is one already. */
 export async function createPostgresInstallation(

@@ -71,7 +71,8 @@ export async function writeWitnessed(file: string, witnessed: Witnessed): Promis
 export class Witness {
   readonly #options: WitnessOptions
   readonly #lanes: Map<string, string>
-  #isForgotten = false
+  #isTold = false
+  #holds = true
   #hasChanged = false
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -108,6 +109,11 @@ export class Witness {
     return [...this.#lanes.values()].sort().at(-1)
   }
 
+  /** Whether the last comparison found everything. */
+  get holds(): boolean {
+    return this.#holds
+  }
+
   /** Compares lanes as a group found them. @throws DatabaseForgotError */
   check(found: ReadonlyMap<string, string>): void {
     for (const [lane, last] of found) {
@@ -124,6 +130,7 @@ export class Witness {
     const loss = lossOf(confirmed, lanes)
     if (loss !== undefined) throw this.#forgotten(loss)
     if (recorded !== undefined && recorded !== place) throw this.#forgotten(elsewhere)
+    this.#holds = true
   }
 
   /** Says what these lanes lack. */
@@ -133,8 +140,9 @@ export class Witness {
 
   #forgotten(text: string): DatabaseForgotError {
     const error = new DatabaseForgotError(text)
-    if (this.#timer !== undefined && !this.#isForgotten) this.#options.onForgotten?.(error)
-    this.#isForgotten = true
+    if (this.#timer !== undefined && !this.#isTold) this.#options.onForgotten?.(error)
+    this.#isTold = true
+    this.#holds = false
     return error
   }
 

@@ -15,11 +15,13 @@ import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { exchangeOne, signedText } from '../../support/raw-client.ts'
 import { bugsIn, readyAfter } from '../lab/postgres/load.ts'
+import { startBehind } from '../lab/postgres/standby.ts'
 import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 postgresOnly()
 
 const readyWithinMs = 2000
+const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds
 
 describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchronous standby', () => {
   const clusters: Cluster[] = []
@@ -47,20 +49,9 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
     )
   })
 
-  /** Starts a standby that has everything up to this moment, and nothing later. */
-  async function startBehind(): Promise<Cluster> {
-    const standby = await primary.startStandby()
+  async function startStandby(writeLast?: () => Promise<unknown>): Promise<Cluster> {
+    const standby = await startBehind(primary, writeLast)
     clusters.push(standby)
-    const [last] = await primary.query<{ lsn: string }>('SELECT pg_current_wal_lsn() AS lsn')
-    await expect
-      .poll(async () => {
-        const text = 'SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn AS has'
-        return (await standby.query<{ has: boolean }>(text, [last?.lsn]))[0]?.has
-      })
-      .toBe(true)
-    await standby.query("ALTER SYSTEM SET primary_conninfo = ''")
-    standby.reload()
-    await expect.poll(() => standby.query('SELECT 1 FROM pg_stat_wal_receiver')).toEqual([])
     return standby
   }
 
@@ -83,9 +74,10 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
     ((await (await fetch(`${server.url}/api/ready`)).json()) as { checks: Record<string, boolean> }).checks
 
   test('refuses the requests that the standby has not seen, and serves those signed later', async () => {
-    expect(await send('on both')).toBe(200)
-    const standby = await startBehind()
-    const captured = signedText(people.ada, { target: '/api/v1/peers' })
+    // A write also stores the contact of the agent, which requests of the next ten seconds then do not.
+    const standby = await startStandby(async () => expect(await send('on both')).toBe(200))
+    // Dated ahead, so that it is still valid at the end of the test.
+    const captured = signedText(people.ada, { target: '/api/v1/peers', time: inSeconds(25) })
     expect((await exchangeOne(server.port, captured)).status).toBe(200)
     expect(await exchangeOne(server.port, captured)).toMatchObject({ error: 'request_replayed' })
     await failOver(standby)
@@ -95,7 +87,7 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
     expect(now).toMatchObject({ status: 503, json: { error: 'unavailable' } })
     expect(Number(now.headers['retry-after'])).toBeLessThanOrEqual(31)
     // Clients may date a request up to 30 s ahead, so this one is later than the floor.
-    const later = () => people.ada.call({ target: '/api/v1/peers', time: Math.floor(Date.now() / 1000) + 29 })
+    const later = () => people.ada.call({ target: '/api/v1/peers', time: inSeconds(29) })
     await expect.poll(async () => (await later()).status, { timeout: 10_000 }).toBe(200)
     expect(server.errors.match(/failed over without a synchronous standby/g)).toHaveLength(1)
 
@@ -107,7 +99,7 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
   })
 
   test('serves nothing if the standby lacks what was confirmed, and neither does a new start', async () => {
-    const standby = await startBehind()
+    const standby = await startStandby()
     const lost = Array.from({ length: 40 }, (_, index) => `lost ${index}`)
     expect(new Set(await Promise.all(lost.map(send)))).toEqual(new Set([200]))
     await failOver(standby)

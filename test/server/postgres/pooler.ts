@@ -18,7 +18,11 @@ export interface Pooler {
   close(): Promise<void>
 }
 
-export async function startPooler(database: string, mode: 'session' | 'transaction'): Promise<Pooler> {
+export async function startPooler(
+  database: string,
+  mode: 'session' | 'transaction',
+  settings: readonly string[] = [],
+): Promise<Pooler> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-pooler-'))
   const target = new URL(database)
   const port = await freePort()
@@ -32,6 +36,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 pool_mode = ${mode}
+${settings.join('\n')}
 `,
   )
   const child = spawn(program ?? '', [join(folder, 'pgbouncer.ini')], { stdio: 'ignore', ...owner(folder) })
