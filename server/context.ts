@@ -11,7 +11,7 @@ import type { Pace } from '../sdk/parts/receive.ts'
 import type { Bus } from './bus/bus.ts'
 import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
-import type { CommitListeners } from './database/commit-listeners.ts'
+import { any, type CommitListeners } from './database/commit-listeners.ts'
 import type { NodeDatabase } from './database/node-database.ts'
 import { createOffers } from './delivery/in-flight.ts'
 import { createOfferLog } from './delivery/offer-log.ts'
@@ -105,9 +105,10 @@ export function createContext(parts: ContextParts) {
   const { config, store, clock, monotonicMs, random, stopping, bus, commits } = parts
   const hostHistories = createHostHistories()
   const presenceChanges = createPresenceChanges()
-  commits.onOwn((project) => bus.tell('commit', project))
+  commits.onOwn((project) => (project === any ? bus.tell('sign_in', any) : bus.tell('commit', project)))
   bus.hear('commit', commits.notifyOf)
-  bus.onGap(() => commits.notifyOf('*'))
+  bus.hear('sign_in', commits.notifyOf)
+  bus.onGap(() => commits.notifyOf(any))
   const sharing = sharePresence(parts, presenceChanges)
   const presence = createPresence(store.steady, config.maxWaits, presenceChanges, sharing?.shared)
   sharing?.follow(presence)

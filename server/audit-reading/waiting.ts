@@ -2,7 +2,7 @@
  * Waits of live views: for the next commit, after which they read again, and for a change of the presence of an
  * agent.
  *
- * - Several commits in quick succession cause one read. A commit of a command on the host causes no notice; the
+ * - Several commits within 50 ms cause two reads at most. A commit of a command on the host causes no notice; the
  *   reader finds it because it reads at least every two seconds.
  * - Changes of presence end a wait at most once a second for each sign-in and project.
  */
@@ -52,6 +52,7 @@ export function openViewWait(
   let moved = seenVersion !== version()
   /** When the next agent becomes overdue. Undefined until it is read. */
   let overdue: Overdue | undefined
+  let readMs = monotonicMs()
   let wake = () => {}
   const stopCommits = context.commits.subscribe(projectId, () => {
     committed = true
@@ -98,8 +99,10 @@ export function openViewWait(
       if (!committed && !moved) await waitForNotice(Math.min(recheckMs, untilOverdueMs()))
       const earlyMs = mayTellFromMs - monotonicMs()
       if (!committed && moved && earlyMs > 0) await waitForNotice(Math.min(recheckMs, earlyMs))
+      const againMs = readMs + minIntervalMs - monotonicMs()
       // If the wait has ended meanwhile, this rejects immediately and the result is `ended`.
-      await pause(minIntervalMs, undefined, { signal: ended }).catch(() => {})
+      if (againMs > 0) await pause(againMs, undefined, { signal: ended }).catch(() => {})
+      readMs = monotonicMs()
       committed = false
       if (ended.aborted) return 'ended'
       return moved && monotonicMs() >= mayTellFromMs ? 'presence' : 'read'

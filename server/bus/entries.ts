@@ -8,8 +8,10 @@ export interface Entries {
   forget: string
   /** The agent that sent the messages, and their receipts. */
   receipts: readonly [agentId: string, receipts: readonly Receipt[]]
-  /** A project with a commit, for live views. An asterisk stands for any project. */
+  /** A project with a commit, for live views. */
   commit: string
+  /** A commit that may concern any live view, as it may end a sign-in. An asterisk. */
+  sign_in: '*'
   /** The waits of an agent at the node that tells it; see `Listener`. */
   presence: readonly [
     agentId: string,
@@ -38,6 +40,7 @@ export const delayMs: Readonly<Record<Topic, number>> = {
   forget: 0,
   receipts: 0,
   commit: 25,
+  sign_in: 0,
   presence: 0,
   person: 25,
   used: 0,

@@ -1,8 +1,8 @@
 /** Notifies live views after each commit, so that they read again. */
 import { type Lane, nodeLane } from './lanes.ts'
 
-/** Any project, for a commit that names none. */
-const any = '*'
+/** Any project, for a commit that names none, or one of the installation itself: it may end a sign-in. */
+export const any = '*'
 
 export interface CommitListeners {
   /**
@@ -30,7 +30,8 @@ export function createCommitListeners(): CommitListeners {
     notify(lanes = []) {
       notifyOf(any)
       if (told === undefined) return
-      for (const lane of lanes.length === 0 ? [any] : new Set(lanes)) if (lane !== nodeLane) told(lane)
+      if (lanes.length === 0 || lanes.includes(nodeLane)) told(any)
+      else for (const lane of new Set(lanes)) told(lane)
     },
     notifyOf,
     onOwn(tell) {

@@ -66,8 +66,8 @@ export interface Presence {
   waitingSessions(): string[]
   /** Agents with an open wait, and their projects. */
   waitingAgents(): Map<string, string>
-  /** Sessions with an open wait, upload or download. */
-  occupiedSessions(): string[]
+  /** Sessions with an open wait, upload or download, and their agents. */
+  occupiedSessions(): ReadonlyMap<string, string>
   /** Occupied sessions whose contact has not been written for a minute. They count as written from now on. */
   overdueRenewals(now: Date): string[]
   /** The last contact of an agent since the start. */
@@ -251,7 +251,8 @@ export function createPresence(
     },
     waitingSessions: () => [...sessionWaits.keys()],
     waitingAgents: () => new Map(waitingIn),
-    occupiedSessions: () => [...new Map([...sessionWaits, ...sessionMoves]).keys()],
+    occupiedSessions: () =>
+      new Map([...sessionWaits, ...sessionMoves].map(([sessionId, { agentId }]) => [sessionId, agentId])),
     overdueRenewals(now) {
       const atMs = now.getTime()
       const overdue = [...new Map([...sessionWaits, ...sessionMoves])].filter(([sessionId, { agentId }]) => {

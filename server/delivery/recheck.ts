@@ -63,8 +63,28 @@ export function startRecheck(context: RecheckServices): () => void {
   })
 }
 
+type Occupied = ReadonlyMap<string, string>
+
 /** Returns the agents of the given sessions that have lost access. */
-async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string): Promise<string[]> {
+async function findEnded(db: Db, sessions: Occupied, nowIso: string): Promise<string[]> {
+  const ids = [...sessions.keys()]
+  const [ended, removed] = await Promise.all([findDenied(db, ids, nowIso), findRemoved(db, ids)])
+  return [...ended, ...removed.map((id) => sessions.get(id) ?? '')]
+}
+
+/** Returns the sessions whose rows are removed, as after the deletion of a project. */
+async function findRemoved(db: Db, ids: readonly string[]): Promise<readonly string[]> {
+  const stored = db.selectFrom('sessions').where('id', 'in', ids)
+  const { count } = await stored
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  if (Number(count) === ids.length) return []
+  const rows = await stored.select('id').execute()
+  const found = new Set(rows.map(({ id }) => id))
+  return ids.filter((id) => !found.has(id))
+}
+
+async function findDenied(db: Db, sessionIds: readonly string[], nowIso: string): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
     .innerJoin('credentials', 'credentials.id', 'sessions.credential_id')
@@ -88,7 +108,7 @@ async function findEnded(db: Db, sessionIds: readonly string[], nowIso: string):
 
 const batch = 500
 /** PostgreSQL answers other requests at the same time. */
-const sharedBatch = 2000
+const sharedBatch = 5000
 
 /**
  * Backstop for lost access on all transports: every two seconds, or every second while notifications of other nodes
@@ -105,9 +125,9 @@ export function startAccessRecheck(context: RecheckServices): () => void {
     return context.bus.mode !== 'notified' || round % 2 === 0
   }
   const check = async () => {
-    const sessions = context.presence.occupiedSessions()
+    const sessions = [...context.presence.occupiedSessions()]
     for (let start = 0; start < sessions.length; start += size) {
-      const some = sessions.slice(start, start + size)
+      const some = new Map(sessions.slice(start, start + size))
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
       for (const agentId of new Set(ended)) context.wakeups.notifyHere(agentId)
     }

@@ -3,6 +3,7 @@
  * arrive, the node asks what changed.
  *
  * - One statement asks which projects of open waits and live views have a commit. If there is none, that is all.
+ *   A commit of the installation itself may end the sign-in of any live view.
  * - Another one asks for the newest message of the agents in these projects. An agent with a newer one is
  *   notified. An agent whose wait is new is asked about too, because its message may be older.
  * - A third one asks whether the project's state or a pairing changed. If so, all its agents are notified.
@@ -12,7 +13,8 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Bus } from '../bus/bus.ts'
 import type { Changes } from '../database/changes.ts'
-import type { CommitListeners } from '../database/commit-listeners.ts'
+import { any, type CommitListeners } from '../database/commit-listeners.ts'
+import { type Lane, nodeLane } from '../database/lanes.ts'
 import type { Presence } from './presence.ts'
 import type { Wakeups } from './wakeups.ts'
 
@@ -64,13 +66,16 @@ class SharedRecheck {
   async run(): Promise<void> {
     const { presence, commits } = this.#context
     const waiting = presence.waitingAgents()
-    const projects = [...new Set([...waiting.values(), ...commits.projects()])]
+    const viewed = commits.projects()
+    const projects = [...new Set([...waiting.values(), ...viewed])]
     if (projects.length === 0) return
-    const marks = await this.#changes.marksOf(projects)
-    const changed = projects.filter((id) => marks.get(id) !== this.#marks.get(id))
+    const marks = await this.#changes.marksOf(viewed.length === 0 ? projects : [...projects, nodeLane])
+    const isOther = (lane: Lane) => marks.get(lane) !== this.#marks.get(lane)
+    const changed = projects.filter(isOther)
     // Asked before the messages, so that a message which is stored in between is found in the next round.
     await this.#checkRights(projects, changed, waiting)
     await this.#checkMessages(new Set(changed), waiting)
+    if (viewed.length > 0 && this.#marks.has(nodeLane) && isOther(nodeLane)) commits.notifyOf(any)
     for (const project of changed) if (this.#marks.has(project)) commits.notifyOf(project)
     this.#marks = marks
   }
