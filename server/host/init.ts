@@ -1,6 +1,6 @@
 /** Creates an installation, and the links by which its owner signs in. Contract §10 "Sign-in". */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { migrations } from '../database/migrations/index.ts'
 import type { NodeDatabase } from '../database/node-database.ts'
@@ -50,9 +50,15 @@ export async function initServer(config: Config): Promise<Initialised> {
   // edited.
   if (config.tls !== undefined) readCertificate(config.tls)
   authorityOf(config)
-  makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
+  const isNewKey = makeEnvelopeKey(config.envelopeKeyFile, randomBytes)
   const serverId = randomUUID()
-  await createDatabase(config, serverId)
+  try {
+    await createDatabase(config, serverId)
+  } catch (error) {
+    // A node with a key of its own could not join the nodes of that installation.
+    if (isNewKey && error instanceof DatabaseInitialisedError) rmSync(config.envelopeKeyFile)
+    throw error
+  }
   return { serverId, setupLink: await issueSetupLink(config) }
 }
 

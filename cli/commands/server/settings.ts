@@ -135,7 +135,10 @@ const named: Readonly<Record<string, Way>> = {
     'conflict',
     'bridge server start runs it; --data chooses another folder; bridge server restore --replace replaces it',
   ],
-  DatabaseInitialisedError: ['conflict', 'bridge server start runs it; --database names another database'],
+  DatabaseInitialisedError: [
+    'conflict',
+    'for one more node, copy config.json and envelope.key from the data folder of the first one, then: bridge server start',
+  ],
   DataFolderLockedError: ['conflict', 'bridge server status shows the running server'],
   NewerDatabaseError: [
     'conflict',

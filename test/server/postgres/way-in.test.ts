@@ -1,10 +1,10 @@
 /**
  * From an installed program to a node on PostgreSQL with the commands of docs/operations.md, word for word, as a
- * role that is no superuser. Runs with `BRIDGE_TEST_STORE=postgres`.
+ * role that is no superuser, and to a second node with those of docs/scaling.md. Runs with `BRIDGE_TEST_STORE=postgres`.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,8 +16,10 @@ import { program } from '../../support/program.ts'
 const programs = process.env.BRIDGE_TEST_POSTGRES_BIN ?? ''
 const canRun = isOnPostgres && existsSync(join(programs, 'createdb'))
 
-const page = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
-const commands = /in three commands[^`]*```sh\n([^`]*)```/.exec(page)?.[1]?.trim().split('\n') ?? []
+const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
+const commandsIn = (text: RegExpExecArray | null) => text?.[1]?.trim().split('\n') ?? []
+const commands = commandsIn(/in three commands[^`]*```sh\n([^`]*)```/.exec(pageOf('operations.md')))
+const joining = commandsIn(/a copy of two files[^`]*```sh\n([^`]*)```/.exec(pageOf('scaling.md')))
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-way-in-'))
 const { hostname, port, username } = new URL(
@@ -42,21 +44,72 @@ test.skipIf(!canRun)('three commands lead to a node that is ready', async () => 
   writeFileSync(join(folder, 'bridge'), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`, {
     mode: 0o755,
   })
-  const env = {
-    ...asSuperuser,
-    PATH: `${folder}:${programs}:${process.env.PATH}`,
-    BRIDGE_DATA: join(folder, 'data'),
-    BRIDGE_PORT: String(await freePort()),
-    BRIDGE_RESERVE_BYTES: '0',
-    BRIDGE_LOG_LEVEL: 'error',
-  }
+  const env = environment(await freePort())
   const [createDatabase = '', init = '', start = ''] = commands
   for (const command of [createDatabase, init]) execFileSync('sh', ['-c', command], { env, stdio: 'ignore' })
+  const node = await startNode(start, env)
+  expect(node.checks).toMatchObject([200, { ready: true }])
+  expect(await node.stop()).toEqual([0, null])
+})
+
+test.skipIf(!canRun)(
+  'a second node joins with a copy of two files, and not with a key of its own',
+  async () => {
+    expect(joining).toHaveLength(3)
+    const [createFolder = '', copy = '', start = ''] = joining.map((command) =>
+      command.replaceAll('first.example:', '').replaceAll('/var/lib/agent-bridge', '"$FOLDER"'),
+    )
+    const [first, second] = [join(folder, 'data'), join(folder, 'second')]
+    const env = { ...environment(await freePort()), BRIDGE_PACKAGE_BYTES: '0' }
+    const init = `bridge server init --data ${second} --database postgres://agents@localhost/agents`
+    const refused = spawnSync('sh', ['-c', init], { env, encoding: 'utf8' })
+    expect(refused).toMatchObject({
+      status: 7,
+      stderr: expect.stringMatching(
+        /holds an installation already\nhint: for one more node, copy config.json and/,
+      ),
+    })
+    expect(readdirSync(second)).toEqual([])
+
+    const one = await startNode('bridge server start', env)
+    execFileSync('bash', ['-c', createFolder], { env: { ...env, FOLDER: second } })
+    // The copy comes from the data folder of this machine, and goes to the new one.
+    const from = copy.replace('scp', 'cp').replace('"$FOLDER"', first)
+    execFileSync('bash', ['-c', from], { env: { ...env, FOLDER: second } })
+    const other = await startNode(start, { ...env, BRIDGE_PORT: String(await freePort()), FOLDER: second })
+    expect([one.checks, other.checks]).toMatchObject([
+      [200, { ready: true }],
+      [200, { ready: true }],
+    ])
+    const status = execFileSync('sh', ['-c', `bridge server status --data ${second}`], {
+      env,
+      encoding: 'utf8',
+    })
+    expect(status).toMatch(/\nnodes +version +load +waits +lag +seen\n.+\n.+\n$/)
+    expect([await one.stop(), await other.stop()]).toEqual([
+      [0, null],
+      [0, null],
+    ])
+  },
+)
+
+const environment = (nodePort: number) => ({
+  ...asSuperuser,
+  PATH: `${folder}:${programs}:${process.env.PATH}`,
+  BRIDGE_DATA: join(folder, 'data'),
+  BRIDGE_PORT: String(nodePort),
+  BRIDGE_RESERVE_BYTES: '0',
+  BRIDGE_LOG_LEVEL: 'error',
+})
+
+async function startNode(start: string, env: NodeJS.ProcessEnv) {
   const node = spawn('sh', ['-c', `exec ${start}`], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(node, 'exit')
   const [line] = (await once(createInterface(node.stdout), 'line')) as [string]
   const ready = await fetch(`${line.replace('ready at ', '')}/api/ready`)
-  expect([ready.status, await ready.json()]).toMatchObject([200, { ready: true }])
-  node.kill('SIGINT')
-  expect(await ended).toEqual([0, null])
-})
+  const stop = () => {
+    node.kill('SIGINT')
+    return ended
+  }
+  return { checks: [ready.status, await ready.json()] as const, stop }
+}
