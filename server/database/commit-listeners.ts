@@ -1,5 +1,5 @@
 /** Notifies live views after each commit, so that they read again. */
-import { type Lane, nodeLane } from './lanes.ts'
+import { isProject, type Lane, nodeLane } from './lanes.ts'
 
 /** Any project, for a commit that names none, or one of the installation itself: it may end a sign-in. */
 export const any = '*'
@@ -31,7 +31,7 @@ export function createCommitListeners(): CommitListeners {
       notifyOf(any)
       if (told === undefined) return
       if (lanes.length === 0 || lanes.includes(nodeLane)) told(any)
-      else for (const lane of new Set(lanes)) told(lane)
+      else for (const lane of new Set(lanes)) if (isProject(lane)) told(lane)
     },
     notifyOf,
     onOwn(tell) {

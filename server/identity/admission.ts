@@ -6,9 +6,11 @@
  */
 import type { Scope } from '../../sdk/contract/endpoint.ts'
 import { ApiError } from '../api-error.ts'
+import type { Lane } from '../database/lanes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import type { WriteOptions } from '../database/writer.ts'
 import { type AgentCaller, permits } from './callers.ts'
 import type { IdentityServices } from './services.ts'
 
@@ -120,6 +122,8 @@ export async function writeAs<T>(
   unit: (tx: Tx, agent: Admitted) => Promise<T>,
   /** Ids of what the unit touches beside the agent; see `WriteOptions`. */
   others?: readonly string[],
+  /** Lanes beside that of the project. */
+  lanes?: readonly Lane[],
 ): Promise<T> {
   const touches = others && [caller.agent_id, ...others]
   const admitted = async (tx: Tx) => {
@@ -127,7 +131,7 @@ export async function writeAs<T>(
     await noteContact(context, tx, agent)
     return unit(tx, agent)
   }
-  return transact(context, caller, admitted, touches)
+  return transact(context, caller, admitted, { touches, lanes })
 }
 
 /**
@@ -154,7 +158,7 @@ export async function readAs<T>(
  * rate_limited
  */
 export async function spendNonce(context: IdentityServices, caller: AgentCaller): Promise<void> {
-  if (caller.isNew) await transact(context, caller, async () => undefined, [caller.agent_id])
+  if (caller.isNew) await transact(context, caller, async () => undefined, { touches: [caller.agent_id] })
 }
 
 /**
@@ -166,7 +170,7 @@ async function transact<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (tx: Tx) => Promise<T>,
-  touches?: readonly string[],
+  { touches, lanes = [] }: Pick<WriteOptions, 'touches'> & { readonly lanes?: readonly Lane[] | undefined },
 ): Promise<T> {
   const { nonce, isNew } = caller
   caller.nonce = undefined
@@ -178,7 +182,7 @@ async function transact<T>(
     return unit(tx)
   }
   try {
-    return await context.write(caller.project_id, charged, { nonce, touches })
+    return await context.write([caller.project_id, ...lanes], charged, { nonce, touches })
   } catch (error) {
     const isReplay = error instanceof ApiError && error.code === 'request_replayed'
     if (isReplay) context.throttle.countFailure('proof', caller.address)

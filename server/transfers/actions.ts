@@ -7,6 +7,7 @@ import { agentActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { requireParticipant, requireWritable } from '../conversations/rules.ts'
 import { findForAgent as findConversation } from '../conversations/store.ts'
+import { packagesLane } from '../database/lanes.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
@@ -31,7 +32,9 @@ export function offerTransfer(
   keyed: Keyed,
 ): Promise<Answer> {
   requireManifest(input)
-  return writeAs(context, caller, (tx, agent) =>
+  // The room of the packages is one sum over all projects.
+  const lanes = input.mode === 'package' ? [packagesLane] : []
+  const offered = (tx: Tx, agent: Admitted) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       await requirePeer(tx, agent, input)
       const reserved_bytes = await reservation(context, tx, agent, input)
@@ -59,8 +62,8 @@ export function offerTransfer(
       })
       await recordTransfer(tx, transfer, { kind: 'transfer.offered', actor: agentActor(agent) })
       return toTransfer(transfer, null, timesOf(context, tx.steadyNow))
-    }),
-  )
+    })
+  return writeAs(context, caller, offered, undefined, lanes)
 }
 
 /** Checks the manifest. "The manifest rules hold for both modes." @throws manifest_invalid */

@@ -15,15 +15,25 @@ export interface TwoNodes extends People {
 export interface TwoNodesOptions {
   /** By default the nodes take no packages, because they would need a shared store. */
   readonly settings?: ProcessOptions['settings']
+  /** More variables of both nodes. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Settings of the second node, such as a way to the database through a proxy. */
   readonly second?: (first: ServerProcess) => Promise<ProcessOptions['settings']>
 }
 
-export async function startTwoNodes({ settings, second: given }: TwoNodesOptions = {}): Promise<TwoNodes> {
-  const shared = { package_bytes: '0', ...settings }
-  const first = await startServerProcess({ settings: shared })
+export async function startTwoNodes({
+  settings,
+  environment,
+  second: given,
+}: TwoNodesOptions = {}): Promise<TwoNodes> {
+  const common = { settings: { package_bytes: '0', ...settings }, ...(environment && { environment }) }
+  const first = await startServerProcess(common)
   const own = await given?.(first)
-  const second = await startServerProcess({ joins: first, settings: { ...shared, ...own } })
+  const second = await startServerProcess({
+    ...common,
+    joins: first,
+    settings: { ...common.settings, ...own },
+  })
   const people = await settlePeople(first, { message_budget: 1_000_000 })
   return {
     ...people,

@@ -12,7 +12,7 @@
  * Contract §2 "Group commit".
  */
 import type { Ids } from '../ids.ts'
-import { everyLane, type Lane } from '../lanes.ts'
+import { everyLane, type Lane, nodeLane, packagesLane } from '../lanes.ts'
 import type { Outcome, Request } from '../request.ts'
 import type { WrittenSteadyClock } from '../steady-clock.ts'
 import {
@@ -204,8 +204,8 @@ export class Groups {
     if (missing.length === 0) return
     await connection.query({
       text: `INSERT INTO lanes (lane, last) SELECT lane, '' FROM unnest($1::text[]) AS lane
-        WHERE lane = 'node' OR EXISTS (SELECT 1 FROM projects WHERE id = lane) ON CONFLICT DO NOTHING`,
-      values: [missing],
+        WHERE lane = ANY ($2) OR EXISTS (SELECT 1 FROM projects WHERE id = lane) ON CONFLICT DO NOTHING`,
+      values: [missing, [nodeLane, packagesLane]],
     })
     const { rows } = await connection.query<{ lane: string }>({
       text: 'SELECT lane FROM lanes WHERE lane = ANY ($1)',

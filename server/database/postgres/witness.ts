@@ -13,6 +13,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
+import { isProject } from '../lanes.ts'
 import type { PostgresConnection } from './connection.ts'
 import { synchronousText, timelineText } from './timeline.ts'
 
@@ -183,7 +184,7 @@ function lossOf(
 }
 
 function lossWords(lane: string, confirmed: string, held: string): string {
-  const name = lane === 'node' ? 'the installation' : `project ${lane}`
+  const name = isProject(lane) ? `project ${lane}` : 'the installation'
   const upTo = held === '' ? 'and now holds none' : `and now holds them up to ${confirmedTime(held)}`
   return `the database has lost confirmed writes: for ${name} it confirmed them up to ${confirmedTime(confirmed)} ${upTo}; a backup was restored, or a failover lost them`
 }
