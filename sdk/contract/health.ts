@@ -32,6 +32,10 @@ export const Readiness = named(
       description:
         'How this node learns of commits of the other nodes: PostgreSQL notifies it, or it polls the database because notifications do not arrive. None on SQLite, which has one node. It does not change ready.',
     }),
+    packages: Type.Boolean({
+      description:
+        'Whether the store of packages answers. If an object store has not answered for 30 seconds, checks.storage is false too.',
+    }),
   }),
 )
 export type Readiness = Static<typeof Readiness>

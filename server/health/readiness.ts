@@ -16,6 +16,7 @@ const writes = new Set(['open', 'full'])
 /** Runs all checks. `log` is that of the request, if there is one. */
 export async function readiness(context: Context, log = context.log): Promise<Readiness> {
   const recorded = await recordedMigrations(context, log)
+  const packages = context.packages.answers()
   const checks = {
     auth:
       URL.canParse(context.portalOrigin()) &&
@@ -23,11 +24,10 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
     database: recorded !== undefined && writes.has(context.storeState()) && !context.stopping.aborted,
-    storage:
-      context.storage.state !== 'full' && context.storeState() !== 'full' && context.packages.answers(),
+    storage: context.storage.state !== 'full' && context.storeState() !== 'full' && packages,
     nodes: context.ownsDataFolder() && context.nodes.isMember(),
   }
-  return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode }
+  return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode, packages }
 }
 
 /** Time limit of the check on PostgreSQL. SQLite is in this process. */

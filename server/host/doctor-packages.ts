@@ -1,4 +1,7 @@
-/** The finding of `bridge server doctor` on the store of packages. Nothing is written to it. */
+/** The finding of `bridge server doctor` on the store of packages, to which it writes nothing. */
+import { ConfigError } from '../config-error.ts'
+import { StoreRefusal } from '../package-store/objects/failure.ts'
+import { PackagesUnusableError } from '../package-store/objects/watch.ts'
 import type { ObjectPlace } from '../packages-place.ts'
 import { type Examined, ok } from './findings.ts'
 
@@ -12,9 +15,18 @@ export async function examinePackages(place: ObjectPlace | undefined): Promise<E
       `${place.name} answers, ${owner === undefined ? 'unused' : `used by the node ${owner}`}`,
     )
   } catch (error) {
-    const text =
-      error instanceof Error && error.message !== '' ? error.message : `${place.name} does not answer`
-    const remedy = 'check packages, packages_endpoint, packages_region and the credentials in the environment'
-    return { check: 'packages', state: 'problem', text, remedy, exit: 'unexpected' }
+    return { check: 'packages', state: 'problem', ...wordsOf(place, error), exit: 'unexpected' }
+  }
+}
+
+function wordsOf({ name }: ObjectPlace, error: unknown): Pick<Examined, 'text' | 'remedy'> {
+  if (error instanceof PackagesUnusableError) return { text: error.message, remedy: error.remedy }
+  const why = error instanceof Error ? error.message : ''
+  if (error instanceof ConfigError) return { text: why, remedy: 'correct the credentials' }
+  if (error instanceof StoreRefusal)
+    return { text: `${name}: ${why}`, remedy: 'check the object store; it fails at present' }
+  return {
+    text: `${name} does not answer${why && `: ${why}`}`,
+    remedy: 'start the object store, or correct packages_endpoint',
   }
 }

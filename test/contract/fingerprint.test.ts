@@ -16,7 +16,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': '7dd5ba4c6ff1f99425628d17f7959e07f3cf220d235d53b616911967ccf76063',
+  '1.2.0': '508a19c2513429882e23ad34ccabf3837d2f5552162b523856c4a69f0f0930d4',
 }
 
 const prose = ['summary', 'description', 'meaning']

@@ -98,10 +98,10 @@ test('the check finds an additional field and a missing one', () => {
     ...{ auth: true, envelope_key: true, migrations: true },
     ...{ database: true, storage: true, nodes: true },
   }
-  const peers = 'none'
-  expect(faultsAt(place, { ready: true, checks, peers })).toEqual([])
-  expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 }, peers })).toHaveLength(1)
-  expect(faultsAt(place, { checks, peers })).toHaveLength(1)
+  const others = { peers: 'none', packages: true }
+  expect(faultsAt(place, { ready: true, checks, ...others })).toEqual([])
+  expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 }, ...others })).toHaveLength(1)
+  expect(faultsAt(place, { checks, ...others })).toHaveLength(1)
 })
 
 describe('streams', () => {

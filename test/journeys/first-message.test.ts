@@ -85,5 +85,6 @@ test('readiness and liveness are answered without a credential', async () => {
     ready: true,
     checks: { auth: true, envelope_key: true, migrations: true, database: true, storage: true, nodes: true },
     peers: isOnPostgres ? expect.stringMatching(/^(notified|polled)$/) : 'none',
+    packages: true,
   })
 })

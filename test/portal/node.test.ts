@@ -4,6 +4,7 @@ import { issueTelemetryToken } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
 import { exchange } from '../support/http.ts'
+import { type ObjectStore, startObjectStore, testKeys } from '../support/object-store.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { signIn } from './sign-in.ts'
@@ -315,5 +316,38 @@ inChromium('a node whose disk is full', () => {
       key: 'a-key-of-this-test',
     })
     expect(refused.json).toMatchObject({ error: 'storage_full' })
+  })
+})
+
+inChromium('a node whose object store does not answer', () => {
+  let store: ObjectStore
+  let bridge: TestBridge
+  let chromium: Chromium
+
+  beforeAll(async () => {
+    store = await startObjectStore()
+    store.faults = { before: () => ({ status: 500, code: 'InternalError' }) }
+    const settings = store.settings()
+    ;[bridge, chromium] = await Promise.all([
+      startBridge({ settings, environment: testKeys }),
+      startChromium(),
+    ])
+  })
+  afterAll(async () => {
+    await chromium.close()
+    await bridge.close()
+    await store.close()
+  })
+
+  test('says so on every screen, and not that the disk is full', async () => {
+    const { page } = await chromium.visitor(bridge.url)
+    await signIn(page, bridge.url, `/projects/${bridge.project.id}`)
+    await page.getByText('The object store of packages does not answer.', { exact: true }).waitFor()
+    await page.goto(`${bridge.url}/node`)
+    await page.getByText('The object store of packages does not answer', { exact: true }).waitFor()
+    expect(await page.getByText('The disk of the node is full.').count()).toBe(0)
+    // The promise of the band: messages still work.
+    const sent = await bridge.ada.send(await bridge.ada.conversationWith(bridge.ben.id), bridge.ben.id, 'x')
+    expect(sent.id).toEqual(expect.any(String))
   })
 })

@@ -109,7 +109,7 @@ const statusText = (
       : [
           [
             'packages',
-            readiness.checks.storage ? packages : `${packages}, see bridge server doctor`,
+            readiness.packages ? packages : `${packages} does not answer, see bridge server doctor`,
           ] as const,
         ]),
     ['ready', readiness.ready ? 'yes' : 'no'],

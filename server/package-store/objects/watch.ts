@@ -15,6 +15,12 @@ import { StoreRefusal } from './failure.ts'
 /** Error: the object store of the settings cannot hold the packages of this installation. */
 export class PackagesUnusableError extends Error {
   override readonly name = 'PackagesUnusableError'
+  readonly remedy: string
+
+  constructor(message: string, { remedy, cause }: { readonly remedy: string; readonly cause?: unknown }) {
+    super(message, { cause })
+    this.remedy = remedy
+  }
 }
 
 export interface Watch {
@@ -81,7 +87,8 @@ async function tryStore(probe: Probe, signal: AbortSignal): Promise<void> {
   await step(place, 'write', () => putSmall(client, key, body, signal))
   await requireOwn(probe, signal)
   const found = await step(place, 'read', () => text(client, key, signal))
-  if (found !== body.toString()) throw unusable(place, 'it returned other bytes than were written')
+  if (found !== body.toString())
+    throw unusable(place, 'it returned other bytes than were written', 'use another object store')
   await step(place, 'list', async () => void (await client.list(key).next()))
   await step(place, 'delete', () => client.remove(key))
 }
@@ -105,7 +112,11 @@ async function requireOwn(probe: Probe, signal: AbortSignal): Promise<void> {
   if (owner === undefined)
     return step(place, 'write', () => putSmall(client, ownerKey(place), Buffer.from(serverId), signal))
   if (owner !== serverId)
-    throw unusable(place, `it holds the packages of another installation (${owner.slice(0, 36)})`)
+    throw unusable(
+      place,
+      `it holds the packages of another installation (${owner.slice(0, 36)})`,
+      'give this installation a prefix of its own',
+    )
 }
 
 const putSmall = (client: ObjectClient, key: string, body: Buffer, signal: AbortSignal): Promise<void> =>
@@ -129,24 +140,44 @@ async function step<T>(place: ObjectPlace, verb: string, act: () => Promise<T>):
   try {
     return await act()
   } catch (error) {
-    if (error instanceof StoreRefusal && error.isFinal)
-      throw unusable(place, `the node cannot ${verb} there: ${reasonOf(error)}`, error)
-    throw error
+    if (!(error instanceof StoreRefusal && error.isFinal)) throw error
+    const [reason, remedy] = reasons[error.code] ?? [undefined, usualRemedy]
+    const why = reason === undefined ? error.message : `${reason} (${error.message})`
+    throw unusable(place, `the node cannot ${verb} there: ${why}`, remedy, error)
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  NoSuchBucket: 'the bucket does not exist',
-  InvalidAccessKeyId: 'the store does not know the access key',
-  SignatureDoesNotMatch: 'the secret of the access key is wrong',
-  AccessDenied: 'the access key does not permit it',
-  PermanentRedirect: 'the bucket is in another region',
-  AuthorizationHeaderMalformed: 'the bucket is in another region',
-  RequestTimeTooSkewed: "this machine's clock is wrong",
+const usualRemedy =
+  'check packages, packages_endpoint, packages_region and the credentials in the environment'
+const otherRegion = [
+  'the bucket is in another region',
+  'set packages_region to the region of the bucket',
+] as const
+
+/** The meaning of each code, and the remedy. */
+const reasons: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
+  NoSuchBucket: ['the bucket does not exist', 'create the bucket, or correct packages'],
+  InvalidAccessKeyId: [
+    'the store does not know the access key',
+    'correct AWS_ACCESS_KEY_ID, or the profile in the file of credentials',
+  ],
+  SignatureDoesNotMatch: [
+    'the secret of the access key is wrong',
+    'correct AWS_SECRET_ACCESS_KEY, or the profile in the file of credentials',
+  ],
+  AccessDenied: [
+    'the access key does not permit it',
+    'permit s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket to the access key',
+  ],
+  PermanentRedirect: otherRegion,
+  AuthorizationHeaderMalformed: otherRegion,
+  RequestTimeTooSkewed: ["this machine's clock is wrong", 'set the clock of this machine'],
 }
 
-const reasonOf = ({ code, message }: StoreRefusal): string =>
-  code in reasons ? `${reasons[code]} (${message})` : message
-
-const unusable = ({ name }: ObjectPlace, why: string, cause?: unknown): PackagesUnusableError =>
-  new PackagesUnusableError(`packages: ${name} cannot be used: ${why}`, { cause })
+const unusable = (
+  { name }: ObjectPlace,
+  why: string,
+  remedy: string,
+  cause?: unknown,
+): PackagesUnusableError =>
+  new PackagesUnusableError(`packages: ${name} cannot be used: ${why}`, { remedy, cause })

@@ -14,6 +14,7 @@ import { exchange } from '../../support/http.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { type ObjectStore, startObjectStore, testKeys } from '../../support/object-store.ts'
 import { dropDatabase, storeSettings } from '../../support/postgres.ts'
+import { freePort } from '../../support/process.ts'
 import { soon } from '../../support/waits.ts'
 
 let store: ObjectStore
@@ -35,33 +36,51 @@ async function configured(change: object = {}, environment: Record<string, strin
 }
 
 describe('the start is refused if', () => {
-  const cases: [string, () => object, Record<string, string>, RegExp][] = [
+  const cases: [string, () => object, Record<string, string>, RegExp, remedy: RegExp][] = [
     [
       'the bucket does not exist',
       () => ({ packages: 's3://other/start' }),
       testKeys,
       /the bucket does not exist/,
+      /create the bucket/,
     ],
     [
       'the secret is wrong',
       () => ({}),
       { ...testKeys, AWS_SECRET_ACCESS_KEY: 'x' },
       /the secret of the access key/,
+      /correct AWS_SECRET_ACCESS_KEY/,
     ],
     [
       'the key is unknown',
       () => ({}),
       { ...testKeys, AWS_ACCESS_KEY_ID: 'x' },
       /does not know the access key/,
+      /correct AWS_ACCESS_KEY_ID/,
     ],
-    ['the region is wrong', () => ({ packages_region: 'other' }), testKeys, /in another region/],
-    ['there are no credentials', () => ({}), { HOME: '/nowhere' }, /set AWS_ACCESS_KEY_ID and AWS_SECRET/],
+    [
+      'the region is wrong',
+      () => ({ packages_region: 'other' }),
+      testKeys,
+      /in another region/,
+      /set packages_region/,
+    ],
+    [
+      'there are no credentials',
+      () => ({}),
+      { HOME: '/nowhere' },
+      /set AWS_ACCESS_KEY_ID and AWS_SECRET/,
+      /correct the credentials/,
+    ],
   ]
-  test.each(cases)('%s', async (_, change, environment, message) => {
+  test.each(cases)('%s', async (_, change, environment, message, remedy) => {
     const config = await configured(change(), environment)
     await expect(startServer(config)).rejects.toThrow(message)
     const finding = (await examine(config, new Date())).find(({ check }) => check === 'packages')
-    expect(finding).toMatchObject({ state: 'problem', text: expect.stringMatching(message) })
+    expect(finding).toMatchObject({
+      ...{ state: 'problem', exit: 'unexpected' },
+      ...{ text: expect.stringMatching(message), remedy: expect.stringMatching(remedy) },
+    })
   })
 
   test('another installation uses the prefix', async () => {
@@ -86,9 +105,40 @@ test('a store that does not answer at the start leaves the node running and not 
   const server = await startServer(await configured({ packages: 's3://bridge/late' }))
   onTestFinished(() => server.stop())
   const ready = async () => (await exchange(server.url, { method: 'GET', target: '/api/ready' })).json
-  expect(await ready()).toMatchObject({ ready: false, checks: { storage: false, database: true } })
+  expect(await ready()).toMatchObject({
+    ...{ ready: false, packages: false },
+    checks: { storage: false, database: true },
+  })
   store.faults = {}
-  await vi.waitFor(async () => expect(await ready()).toMatchObject({ ready: true }), { timeout: 30_000 })
+  await vi.waitFor(async () => expect(await ready()).toMatchObject({ ready: true, packages: true }), {
+    timeout: 30_000,
+  })
+})
+
+test.each<[string, () => Promise<object>, text: RegExp, remedy: RegExp]>([
+  [
+    'does not run',
+    async () => ({ packages_endpoint: `http://127.0.0.1:${await freePort()}` }),
+    /^s3:\/\/bridge\/start does not answer: .*ECONNREFUSED/,
+    /start the object store, or correct packages_endpoint/,
+  ],
+  [
+    'answers 500',
+    async () => {
+      store.faults = { before: () => ({ status: 500, code: 'InternalError' }) }
+      return {}
+    },
+    /^s3:\/\/bridge\/start: the object store answered 500 InternalError$/,
+    /check the object store/,
+  ],
+])('doctor says that the object store %s, and what to do', async (_, change, text, remedy) => {
+  const config = await configured(await change())
+  const finding = (await examine(config, new Date())).find(({ check }) => check === 'packages')
+  store.faults = {}
+  expect(finding).toMatchObject({
+    ...{ state: 'problem', exit: 'unexpected' },
+    ...{ text: expect.stringMatching(text), remedy: expect.stringMatching(remedy) },
+  })
 })
 
 test('the probe leaves the name of the installation only, and doctor says which', async () => {

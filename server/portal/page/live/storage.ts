@@ -1,4 +1,4 @@
-/** Whether the disk of the node is full, which every screen says. */
+/** Whether the disk of the node is full, or its object store of packages silent, which every screen says. */
 import { signal } from '@preact/signals'
 import { busyAnswers, owner } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
@@ -6,6 +6,7 @@ import { whileAttended } from './attendance.ts'
 const everyMs = 30_000
 
 export const isStorageFull = signal(false)
+export const isPackageStoreSilent = signal(false)
 
 /** Looks after each answer 503, and twice a minute while somebody may be looking at the page. */
 export function watchStorage(): () => void {
@@ -21,7 +22,9 @@ export function watchStorage(): () => void {
 /** Reads the readiness of the node, which needs no sign-in and renews none. */
 async function look(signal: AbortSignal): Promise<void> {
   try {
-    isStorageFull.value = !(await owner.readiness({ signal })).checks.storage
+    const { checks, packages } = await owner.readiness({ signal })
+    isStorageFull.value = !checks.storage && packages
+    isPackageStoreSilent.value = !packages
   } catch {
     // A node that does not answer says nothing about its disk.
   }

@@ -1,7 +1,7 @@
-/** Bands over every screen: the page is paused, or the disk of the node is full. */
+/** Bands over every screen: the page is paused, the disk of the node is full, or its object store is silent. */
 import { useEffect } from 'preact/hooks'
 import { isIdle } from '../live/attendance.ts'
-import { isStorageFull, watchStorage } from '../live/storage.ts'
+import { isPackageStoreSilent, isStorageFull, watchStorage } from '../live/storage.ts'
 
 export function Bands() {
   useEffect(watchStorage, [])
@@ -21,6 +21,13 @@ export function Bands() {
           <strong>The disk of the node is full.</strong> It refuses new messages, tasks and transfers, and
           stores nothing of them. Reading, acknowledging, signing in, ending sign-ins and credentials, and
           deleting projects still work. Free space on the disk of the node: it then goes on by itself.
+        </p>
+      )}
+      {isPackageStoreSilent.value && (
+        <p class="refusal">
+          <strong>The object store of packages does not answer.</strong> No package is sent or received.
+          Messages, tasks and direct transfers still work. On the node, <code>bridge server doctor</code> says
+          why.
         </p>
       )}
     </div>

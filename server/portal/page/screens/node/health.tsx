@@ -25,6 +25,11 @@ const words: Readonly<Record<Check, readonly [passes: string, fails: string]>> =
   nodes: ['This node alone writes to its data', 'Another node writes to the same data'],
 }
 
+function wordsOf(check: Check, { checks, packages }: Readiness): string {
+  if (check === 'storage' && !packages) return 'The object store of packages does not answer'
+  return words[check][checks[check] ? 0 : 1]
+}
+
 const checks = Object.keys(words) as Check[]
 
 export function HealthFacts() {
@@ -56,7 +61,7 @@ export function HealthFacts() {
           checks.map((check) => (
             <li key={check} class={known.readiness.checks[check] ? undefined : 'fault'}>
               <Mark name={known.readiness.checks[check] ? 'acknowledged' : 'alert'} />{' '}
-              {words[check][known.readiness.checks[check] ? 0 : 1]}
+              {wordsOf(check, known.readiness)}
             </li>
           ))
         )}
