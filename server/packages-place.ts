@@ -44,7 +44,9 @@ export function objectPlaceOf(settings: PlaceSettings, env: Environment): Object
   if (packages === 'folder') return undefined
   const [, bucket = '', path = ''] = /^s3:\/\/([^/?#@]*)\/?([^?#]*)$/.exec(packages) ?? []
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket) || !isPath(path))
-    throw new ConfigError('packages must be folder, or a bucket and a prefix such as s3://bucket/prefix')
+    throw new ConfigError(
+      `packages must be folder, or a bucket and a prefix such as s3://bucket/prefix, not "${shown(packages)}"`,
+    )
   const region = given || env.AWS_REGION || env.AWS_DEFAULT_REGION || usualRegion
   const prefix = path === '' ? '' : `${path.replace(/\/$/, '')}/`
   return {
@@ -56,6 +58,9 @@ export function objectPlaceOf(settings: PlaceSettings, env: Environment): Object
     credentials: () => credentialsOf(env),
   }
 }
+
+/** A given value without what may be a key and its secret. */
+const shown = (given: string): string => given.replace(/[^/]*@/, '…@')
 
 const isPath = (path: string): boolean =>
   path === '' || /^(?!\.{1,2}\/)[A-Za-z0-9._-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)*\/?$/.test(path)
@@ -83,7 +88,9 @@ function baseOf(bucket: string, region: string, endpoint: string): string {
       : `https://${bucket}.s3.${region}.amazonaws.com/`
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href)
-    throw new ConfigError('packages_endpoint must be an origin such as https://objects.example')
+    throw new ConfigError(
+      `packages_endpoint must be an origin such as https://objects.example, not "${shown(endpoint)}"`,
+    )
   return `${url.origin}/${bucket}/`
 }
 

@@ -223,7 +223,12 @@ test('an invalid setting is a usage error with its name', async () => {
     usage('host 0.0.0.0 is not a loopback address'),
   )
   expect(await host(['start', '--port', 'high'])).toMatchObject(usage('port must be a whole number'))
-  expect(await host(['start'], { BRIDGE_PORT: '99999' })).toMatchObject(usage('port must be a whole number'))
+  expect(await host(['start', '--packages', 's3:/agents'])).toMatchObject(
+    usage('bridge: --packages must be folder'),
+  )
+  expect(await host(['start'], { BRIDGE_PORT: '99999' })).toMatchObject(
+    usage('--port must be a whole number'),
+  )
   expect(await host(['start', '--colour', 'red'])).toMatchObject(usage("unknown option '--colour'"))
   expect(await host(['status', '--port', '1'])).toMatchObject(usage("unknown option '--port'"))
   await writeFile(join(data, 'config.json'), '{ "prot": 1 }')

@@ -43,6 +43,21 @@ describe('the node refuses, by name', () => {
       { merge_statements: 'yes' },
       /merge_statements must be on or off, not "yes"/,
     ],
+    [
+      'packages in no bucket',
+      { packages: 's3:/agents' },
+      /packages must be folder, or a bucket .*, not "s3:\/agents"/,
+    ],
+    [
+      'packages with a key, without showing it',
+      { packages: 's3://key:secret@agents/bridge' },
+      /^(?!.*secret)packages must be .*, not "s3:\/\/…@agents\/bridge"/,
+    ],
+    [
+      'an object store with a path',
+      { packages: 's3://agents', packages_endpoint: 'https://objects.example/x' },
+      /packages_endpoint must be an origin .*, not "https:\/\/objects.example\/x"/,
+    ],
     ['an invalid port of metrics', { metrics_port: 'x' }, /metrics_port must be a whole number/],
     ['an unknown log level', { log_level: 'loud' }, /log_level must be one of/],
   ]

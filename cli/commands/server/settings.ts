@@ -90,8 +90,11 @@ export async function onHost<T>(act: (loaded: Server) => Promise<T>): Promise<T>
 /** Replaces setting names by their flags, except in faults of `config.json`, which begin with its path. */
 function asFlags({ settings }: Server, cause: Error): Error {
   if (cause.message.startsWith('/')) return cause
-  const names = settings.map(({ name }) => name).filter((name) => name.includes('_'))
-  const message = cause.message.replace(new RegExp(`\\b(${names.join('|')})\\b`, 'g'), (name) => flagOf(name))
+  const all = settings.map(({ name }) => name)
+  const names = all.filter((name) => name.includes('_'))
+  // A name of one word is also a word of the sentence, except as its subject.
+  const named = new RegExp(`\\b(?:${names.join('|')})\\b|^(?:${all.join('|')})(?= must )`, 'g')
+  const message = cause.message.replace(named, flagOf)
   return Object.assign(new Error(message, { cause }), { name: cause.name })
 }
 
