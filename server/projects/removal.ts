@@ -16,6 +16,7 @@ import { nodeLane } from '../database/lanes.ts'
 import { arrival, arrivalOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { stoppedEverywhere } from '../package-store/other-nodes.ts'
 import { listDeleted, listPackagesOf } from './store.ts'
 
 /**
@@ -165,8 +166,9 @@ const maxScrubBytes = 64 * 1024 * 1024
  * too.
  */
 async function removePackagesOf(context: Context, projectId: string): Promise<void> {
-  for (const id of await context.read((db) => listPackagesOf(db, projectId)))
-    await context.packages.remove(id)
+  const ids = await context.read((db) => listPackagesOf(db, projectId))
+  if (ids.length > 0) await stoppedEverywhere(context.nodes)
+  for (const id of ids) await context.packages.remove(id)
   await context.packages.freed()
 }
 

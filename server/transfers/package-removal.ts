@@ -1,21 +1,25 @@
 /**
  * Removes the bytes of ended transfers: first the files, then the database records it. Contract §9 "bytes
  * removed".
+ *
+ * If several nodes serve, the one at which a transfer ended waits until all have stopped its uploads and downloads.
+ * The leader removes what a node left that was killed meanwhile.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
-import { everyLane } from '../database/lanes.ts'
+import type { TransferRow } from '../database/work-tables.ts'
+import { hasOthers, stoppedEverywhere } from '../package-store/other-nodes.ts'
 import { recordTransfer } from './records.ts'
 import { isFinal } from './rules.ts'
 import * as store from './store.ts'
 import { timesOf, toTransfer } from './views.ts'
 
 /**
- * Resolves when the bytes are inaccessible and the removal is recorded, so that the answer which ends a
- * transfer is true. Never rejects: a failed removal leaves the record unchanged and is tried again.
+ * Resolves when the bytes are inaccessible and the removal is recorded. Never rejects: a failed removal leaves
+ * the record unchanged and is tried again.
  */
 export function removePackage(context: Context, transferId: string): Promise<void> {
   const removals = context.packageRemovals
@@ -24,15 +28,6 @@ export function removePackage(context: Context, transferId: string): Promise<voi
   const removal = remove(context, transferId).finally(() => removals.delete(transferId))
   removals.set(transferId, removal)
   return removal
-}
-
-/** Time in which every node has stopped the bytes of an ended transfer; see `packages/permission.ts`. */
-const stoppedMs = 2500
-
-/** Resolves when no other node moves bytes of a transfer whose end is committed. A lone node waits for none. */
-async function stoppedEverywhere(context: Context): Promise<void> {
-  const nodes = await context.nodes.list()
-  if (nodes.some(({ id }) => id !== context.nodes.id)) await pause(stoppedMs, undefined, { ref: false })
 }
 
 /** Maximum time that an answer waits for the disk to free the bytes. */
@@ -52,17 +47,10 @@ async function detach(context: Context, transferId: string): Promise<{ readonly 
 
 async function remove(context: Context, transferId: string): Promise<void> {
   try {
-    const stopped = stoppedEverywhere(context)
-    stopped.catch(() => {})
+    await stoppedEverywhere(context.nodes)
     const { freed } = await detach(context, transferId)
-    await stopped
-    await context.write(everyLane, async (tx) => {
-      const row = await store.findUnremoved(tx.db, transferId)
-      if (row === undefined) return
-      const removed = await store.changeTransfer(tx, row, { removed_at: tx.nowIso, reserved_bytes: 0 })
-      await store.forgetParts(tx, transferId)
-      await recordTransfer(tx, removed, { kind: 'transfer.package_removed', actor: systemActor })
-    })
+    const ended = await context.read((db) => store.findUnremoved(db, transferId))
+    if (ended !== undefined) await record(context, ended)
     await freed
   } catch (error) {
     if (!context.stopping.aborted)
@@ -70,15 +58,30 @@ async function remove(context: Context, transferId: string): Promise<void> {
   }
 }
 
+async function record(context: Context, { id, project_id }: TransferRow): Promise<void> {
+  await context.write(project_id, async (tx) => {
+    const row = await store.findUnremoved(tx.db, id)
+    if (row === undefined) return
+    const removed = await store.changeTransfer(tx, row, { removed_at: tx.nowIso, reserved_bytes: 0 })
+    await store.forgetParts(tx, id)
+    await recordTransfer(tx, removed, { kind: 'transfer.package_removed', actor: systemActor })
+  })
+}
+
 /** Maximum time that an answer waits for a store of packages that does not answer. */
 const removingMs = 2000
 
-/** Returns the transfer after its package was removed, if it has ended. */
+/**
+ * Returns the transfer after its package was removed, if it has ended. With several nodes the removal takes longer
+ * than an answer may wait, so the answer comes before it.
+ */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer
+  const removal = removePackage(context, transfer.id)
+  if (await hasOthers(context.nodes)) return transfer
   const late = new AbortController()
   const waited = pause(removingMs, undefined, { ref: false, signal: late.signal }).catch(() => {})
-  await Promise.race([removePackage(context, transfer.id), waited])
+  await Promise.race([removal, waited])
   late.abort()
   return context.read(async (db) => {
     const row = await store.findInProject(db, transfer.project_id, transfer.id)
@@ -95,6 +98,7 @@ export async function withoutPackage(context: Context, transfer: Transfer): Prom
 export async function removeIfEnded(context: Context, transferId: string): Promise<void> {
   try {
     if (await context.read((db) => store.isOpen(db, transferId))) return
+    if (await hasOthers(context.nodes)) return void removePackage(context, transferId)
     await (await detach(context, transferId)).freed
   } catch (error) {
     if (!context.stopping.aborted)

@@ -34,7 +34,11 @@ export function startTransferUpkeep(context: Context): () => void {
     if (running || context.stopping.aborted) return
     running = true
     try {
-      if (context.nodes.leads()) await endAndRemove(context)
+      if (context.nodes.leads()) {
+        await endExpired(context)
+        // Not awaited, so that a slow store delays no expiry.
+        void removeEnded(context)
+      }
       const leftMs = await untilNextEnd(context)
       clearTimeout(next)
       if (leftMs < everyMs) next = setTimeout(() => void run(), leftMs + minDelayMs).unref()
@@ -52,7 +56,7 @@ export function startTransferUpkeep(context: Context): () => void {
         context.log.error({ err: error }, 'failed to remove packages of ended transfers')
     })
   void search().then(run)
-  context.nodes.onLead(() => void run())
+  context.nodes.onLead(() => void search().then(run))
   const timer = setInterval(() => void run(), everyMs).unref()
   const searches = setInterval(() => void search(), straysEveryMs).unref()
   return () => {
@@ -62,10 +66,14 @@ export function startTransferUpkeep(context: Context): () => void {
   }
 }
 
-async function endAndRemove(context: Context): Promise<void> {
-  await endExpired(context)
-  for (const id of await context.read((db) => store.listUnremoved(db, batchRows)))
-    await removePackage(context, id)
+async function removeEnded(context: Context): Promise<void> {
+  try {
+    const ids = await context.read((db) => store.listUnremoved(db, batchRows))
+    await Promise.all(ids.map((id) => removePackage(context, id)))
+  } catch (error) {
+    if (!context.stopping.aborted)
+      context.log.error({ err: error }, 'failed to remove packages of ended transfers')
+  }
 }
 
 async function sweep(context: Context): Promise<void> {
@@ -101,9 +109,11 @@ async function endExpired(context: Context): Promise<void> {
 }
 
 /**
- * Removes packages whose transfer has ended or has no row, because the process crashed between the two steps.
+ * Removes packages whose transfer has ended or has no row, because the process crashed between the two steps. If
+ * several nodes serve, the leader searches an object store, and each node its own folder.
  */
 async function removeStrays(context: Context): Promise<void> {
+  if (context.packages.place !== 'folder' && !context.nodes.leads()) return
   for (const id of await context.packages.stored()) {
     const isOpen = await context.read((db) => store.isOpen(db, id))
     if (!isOpen) await removePackage(context, id)
