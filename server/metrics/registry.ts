@@ -133,7 +133,7 @@ export function createMeters(): WatchingMeters {
   )
   read(
     'bridge_storage_bytes',
-    'Bytes on disk: the database, its WAL (wal), the packages including the quota reserved by open offers, and the reserve file.',
+    'Bytes of the database, its WAL (wal), the packages including the quota reserved by open offers, and the reserve file. Packages may be in an object store; the others are on the disk.',
     'kind',
     (from) => from.storage(),
   )
