@@ -12,6 +12,7 @@ import type { Bus } from './bus/bus.ts'
 import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
 import { any, type CommitListeners } from './database/commit-listeners.ts'
+import { nodeLane } from './database/lanes.ts'
 import type { NodeDatabase } from './database/node-database.ts'
 import { createOffers } from './delivery/in-flight.ts'
 import { createOfferLog } from './delivery/offer-log.ts'
@@ -105,7 +106,7 @@ export function createContext(parts: ContextParts) {
   const { config, store, clock, monotonicMs, random, stopping, bus, commits } = parts
   const hostHistories = createHostHistories()
   const presenceChanges = createPresenceChanges()
-  commits.onOwn((project) => (project === any ? bus.tell('sign_in', any) : bus.tell('commit', project)))
+  commits.onOwn((lane) => (lane === nodeLane ? bus.tell('sign_in', any) : bus.tell('commit', lane)))
   bus.hear('commit', commits.notifyOf)
   bus.hear('sign_in', commits.notifyOf)
   bus.onGap(() => commits.notifyOf(any))

@@ -8,7 +8,7 @@ export interface Entries {
   forget: string
   /** The agent that sent the messages, and their receipts. */
   receipts: readonly [agentId: string, receipts: readonly Receipt[]]
-  /** A project with a commit, for live views. */
+  /** A project with a commit, for live views. An asterisk stands for any project. */
   commit: string
   /** A commit that may concern any live view, as it may end a sign-in. An asterisk. */
   sign_in: '*'

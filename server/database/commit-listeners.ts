@@ -1,7 +1,7 @@
 /** Notifies live views after each commit, so that they read again. */
 import { isProject, type Lane, nodeLane } from './lanes.ts'
 
-/** Any project, for a commit that names none, or one of the installation itself: it may end a sign-in. */
+/** Any project, for a commit that names none. */
 export const any = '*'
 
 export interface CommitListeners {
@@ -12,8 +12,11 @@ export interface CommitListeners {
   notify(lanes?: readonly Lane[]): void
   /** Called after a commit of another node. */
   notifyOf(project: string): void
-  /** Receives the projects of the commits of this node. An asterisk stands for any project. */
-  onOwn(tell: (project: string) => void): void
+  /**
+   * Receives the projects of the commits of this node. An asterisk stands for any project, and the lane of the
+   * installation for a commit that may end a sign-in.
+   */
+  onOwn(tell: (project: Lane) => void): void
   /** Calls `listener` after each commit that may concern the project until the returned function is called. */
   subscribe(projectId: string, listener: () => void): () => void
   /** Projects with a listener. */
@@ -22,7 +25,7 @@ export interface CommitListeners {
 
 export function createCommitListeners(): CommitListeners {
   const listeners = new Map<() => void, string>()
-  let told: ((project: string) => void) | undefined
+  let told: ((project: Lane) => void) | undefined
   const notifyOf = (project: string) => {
     for (const [listener, own] of listeners) if (project === any || own === project) listener()
   }
@@ -30,8 +33,8 @@ export function createCommitListeners(): CommitListeners {
     notify(lanes = []) {
       notifyOf(any)
       if (told === undefined) return
-      if (lanes.length === 0 || lanes.includes(nodeLane)) told(any)
-      else for (const lane of new Set(lanes)) if (isProject(lane)) told(lane)
+      if (lanes.includes(nodeLane)) told(nodeLane)
+      else for (const lane of lanes.length === 0 ? [any] : new Set(lanes)) if (isProject(lane)) told(lane)
     },
     notifyOf,
     onOwn(tell) {
