@@ -17,11 +17,13 @@ export interface Latency {
   readonly cpuUs: number
 }
 
+/** `sendsTo` is another node of the same database, by default the server itself. */
 export async function latencies(
   server: Measured,
   pairs: readonly Pair[],
   listen: Listen,
   seconds: number,
+  sendsTo = server,
 ): Promise<Latency> {
   const { port } = server
   const requests = sends(pairs, Math.round(perSecond * seconds))
@@ -36,7 +38,7 @@ export async function latencies(
   const connections: Connection[] = []
   const free: Connection[] = []
   const send = async (request: Buffer) => {
-    const connection = free.pop() ?? (await Connection.open(port))
+    const connection = free.pop() ?? (await Connection.open(sendsTo.port))
     if (!connections.includes(connection)) connections.push(connection)
     await connection.ask(request)
     free.push(connection)

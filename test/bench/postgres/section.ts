@@ -1,6 +1,6 @@
 /**
- * A node on PostgreSQL beside one on SQLite, on the same cores: durable signed sends, complete cycles, and the
- * start on a large database. PostgreSQL is started by the section, on the same disk.
+ * A node on PostgreSQL beside one on SQLite, on the same cores: durable signed sends, complete cycles, wake-ups
+ * at a second node, and the start on a large database. PostgreSQL is started by the section, on the same disk.
  */
 import { hasPostgres } from '../../support/postgres-cluster.ts'
 import { cycles } from '../messages/cycles.ts'
@@ -10,6 +10,7 @@ import { sends } from '../messages/world.ts'
 import { costing, noCosts, usedBy } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { fillMessages } from './fill.ts'
+import { waking } from './waking.ts'
 import { openTwoStores, type TwoStores } from './world.ts'
 
 export async function* postgresSection({ isQuick }: BenchOptions): AsyncGenerator<Row | string> {
@@ -22,6 +23,7 @@ export async function* postgresSection({ isQuick }: BenchOptions): AsyncGenerato
     const rounds = isQuick ? 2 : 5
     yield* sending(stores, rounds, isQuick ? 600 : 4000)
     yield* cycling(stores, rounds, isQuick ? 200 : 1500)
+    yield* waking(stores, rounds, isQuick ? 2 : 5)
     yield* starting(stores, isQuick ? 100_000 : 1_000_000)
   } finally {
     await stores.end()

@@ -1,5 +1,5 @@
 /** The same people at a node on SQLite and at a node on PostgreSQL, each a process with its own folder. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -17,6 +17,8 @@ export interface TwoStores {
   readonly onSqlite: Measured
   readonly senders: readonly Pair[]
   readonly readers: readonly Pair[]
+  /** Starts a second node on the PostgreSQL database. */
+  startSecond(): Promise<Measured>
   /** Stops the node on PostgreSQL and starts it again. Returns the seconds until it is ready. */
   restart(meanwhile: () => Promise<unknown>): Promise<number>
   end(): Promise<void>
@@ -37,7 +39,8 @@ export async function openTwoStores(): Promise<TwoStores> {
   await copy(join(sqlite, 'bridge.db'), cluster)
   // The proofs of both name the same server.
   await cluster.query('UPDATE server SET server_id = $1', [serverId])
-  const environment = { BRIDGE_DATABASE_URL: cluster.url }
+  // Without a shared store the nodes take no packages.
+  const environment = { BRIDGE_DATABASE_URL: cluster.url, BRIDGE_PACKAGE_BYTES: '0' }
   const onSqlite = await startNode(sqlite)
   let onPostgres = await startNode(postgres, environment)
   const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
@@ -55,6 +58,12 @@ export async function openTwoStores(): Promise<TwoStores> {
     onSqlite,
     senders: pairs.slice(0, senderCount),
     readers: pairs.slice(senderCount),
+    startSecond() {
+      const second = join(folder, 'second')
+      mkdirSync(second, { mode: 0o700 })
+      copyFileSync(join(postgres, 'envelope.key'), join(second, 'envelope.key'))
+      return startNode(second, { ...environment, BRIDGE_NODE_NAME: 'second' })
+    },
     async restart(meanwhile) {
       await onPostgres.end()
       await meanwhile()
