@@ -22,7 +22,8 @@ export async function examinePackages(place: ObjectPlace | undefined): Promise<E
 function wordsOf({ name }: ObjectPlace, error: unknown): Pick<Examined, 'text' | 'remedy'> {
   if (error instanceof PackagesUnusableError) return { text: error.message, remedy: error.remedy }
   const why = error instanceof Error ? error.message : ''
-  if (error instanceof ConfigError) return { text: why, remedy: 'correct the credentials' }
+  if (error instanceof ConfigError)
+    return { text: why, remedy: 'run the command with the credentials of the node, or correct them' }
   if (error instanceof StoreRefusal)
     return { text: `${name}: ${why}`, remedy: 'check the object store; it fails at present' }
   return {

@@ -70,7 +70,7 @@ describe('the start is refused if', () => {
       () => ({}),
       { HOME: '/nowhere' },
       /set AWS_ACCESS_KEY_ID and AWS_SECRET/,
-      /correct the credentials/,
+      /with the credentials of the node/,
     ],
   ]
   test.each(cases)('%s', async (_, change, environment, message, remedy) => {
