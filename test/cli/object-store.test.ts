@@ -1,4 +1,6 @@
 /** `bridge server status` and `bridge server doctor` of a node whose packages are in an object store. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
@@ -73,4 +75,19 @@ test('both say that a store does not answer, and not that the disk is full', asy
     text: 's3://bridge/silent: the object store answered 500 InternalError',
     remedy: expect.stringContaining('check the object store'),
   })
+})
+
+test('a move from one bucket to another is refused, and says how to go there', async () => {
+  const bridge = await started('first')
+  await bridge.server.stop()
+  await writeFile(join(bridge.data, 'config.json'), JSON.stringify(store.settings('first')))
+  const { packages } = store.settings('second')
+  const args = ['server', 'move', '--data', bridge.data, '--packages', packages]
+  expect(await desk.run(args, { environment: testKeys })).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /the packages are in s3:\/\/bridge\/first\n hint: .*to another bucket, they move to the folder first/,
+    ),
+  })
+  expect([...store.objects.keys()].filter((key) => key.startsWith('second/'))).toEqual([])
 })
