@@ -102,6 +102,9 @@ async function moveAll(both: Both, keepSettings: () => Promise<void>): Promise<M
   const moved: TransferRow[] = []
   for (const transfer of open) {
     const stored = await from.committed(transfer)
+    // A move that was killed may have left records of objects that are not there.
+    if (from.place === 'folder')
+      await store.writer.write(transfer.project_id, (tx) => forgetParts(tx, transfer.id))
     for (const index of stored) {
       const part = partsOf(transfer)[index]
       if (part === undefined) continue

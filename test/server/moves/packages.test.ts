@@ -12,6 +12,7 @@ import { startServer } from '../../../server/server.ts'
 import type { SettingName } from '../../../server/settings.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, look, offer, putPart, told, upload } from '../../support/files.ts'
+import { dropConnections } from '../../support/http.ts'
 import { type ObjectStore, startObjectStore, testKeys } from '../../support/object-store.ts'
 import { storeSettings } from '../../support/postgres.ts'
 
@@ -110,4 +111,27 @@ test('a part that is damaged in its old place ends the move, and the old place s
   const server = await startServer({ ...configOf(bridge, objects), port: bridge.server.port })
   onTestFinished(() => server.stop())
   expect(told(await ada.call({ target: `/api/v1/transfers/${transfer.id}/package/status` }))[0]).toBe(200)
+})
+
+test('packages move back after a move that was killed while it removed the old objects', async () => {
+  const objects = { ...store.settings('and-back') }
+  const bridge = await startBridge({ settings: objects, environment: testKeys })
+  onTestFinished(() => bridge.close())
+  const { ada, ben } = bridge
+  const transfer = await offer({ from: ada, to: ben, bytes, partSize })
+  await upload(ada, transfer, bytes)
+  await act(ben, transfer.id, 'accept')
+  await bridge.server.stop()
+  const killed = new Error('killed')
+  await expect(moving(bridge, objects, {}, () => Promise.reject(killed))).rejects.toThrow(killed)
+  for (const key of store.objects.keys()) if (key.includes(transfer.id)) store.objects.delete(key)
+  const target = `/api/v1/transfers/${transfer.id}/package/file`
+  const inFolder = await startServer({ ...configOf(bridge, {}), port: bridge.server.port })
+  expect((await ben.call({ target })).bytes.equals(bytes)).toBe(true)
+  await inFolder.stop()
+  dropConnections(bridge.url)
+  expect(await moving(bridge, {}, objects)).toMatchObject({ packages: 1, parts: 2 })
+  const inBucket = await startServer({ ...configOf(bridge, objects), port: bridge.server.port })
+  onTestFinished(() => inBucket.stop())
+  expect((await ben.call({ target })).bytes.equals(bytes)).toBe(true)
 })
