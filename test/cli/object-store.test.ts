@@ -86,7 +86,7 @@ test('a move from one bucket to another is refused, and says how to go there', a
   expect(await desk.run(args, { environment: testKeys })).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
-      /the packages are in s3:\/\/bridge\/first\n hint: .*to another bucket, they move to the folder first/,
+      /the packages are in s3:\/\/bridge\/first\nhint: .*to another bucket, they move to the folder first/,
     ),
   })
   expect([...store.objects.keys()].filter((key) => key.startsWith('second/'))).toEqual([])

@@ -29,6 +29,7 @@ const untilRemoved = (nodes: TwoNodes, id: string) =>
 
 /** Cancels at the first node while the second sends the package slowly. Times are from before the request. */
 async function cancelled(nodes: TwoNodes, store: ObjectStore) {
+  store.faults = {}
   const id = await uploaded(nodes)
   const there = { ada: agentAt(nodes.second, nodes.ada), ben: agentAt(nodes.second, nodes.ben) }
   const deletes: { readonly atMs: number; readonly recorded: unknown }[] = []
