@@ -21,9 +21,11 @@ test('the files name existing settings only', () => {
     'nginx.conf',
     'Caddyfile',
     'haproxy.cfg',
+    'haproxy-nodes.cfg',
     'agent-bridge.service',
     'Containerfile',
     'compose.yaml',
+    'compose-nodes.yaml',
   ]) {
     const named = read(name).match(/\bBRIDGE_[A-Z_]+/g) ?? []
     expect([name, named.filter((each) => !variables.has(each))]).toEqual([name, []])
@@ -54,20 +56,43 @@ test.runIf(hasSystemd)('the unit has a low exposure level', () => {
   expect(Number(level)).toBeLessThan(2.5)
 })
 
-test('the file of Compose is whole: each secret, volume and service that it names exists', () => {
-  const file = parse(read('compose.yaml')) as Compose
-  const { services, secrets, volumes } = file
-  expect(Object.keys(services)).toEqual(['postgres', 'bridge'])
-  for (const service of Object.values(services)) {
-    for (const secret of service.secrets) expect(secrets[secret]?.file).toMatch(/^\.\/secrets\//)
-    for (const volume of service.volumes) expect(Object.keys(volumes)).toContain(volume.split(':')[0])
-    for (const name of Object.keys(service.depends_on ?? {})) expect(services[name]?.healthcheck).toBeTruthy()
-    const files = Object.values(service.environment).filter((value) => value.startsWith('/run/secrets/'))
-    expect(files).toEqual(service.secrets.map((secret) => `/run/secrets/${secret}`))
-  }
-  expect(services.bridge?.environment).toHaveProperty('BRIDGE_DATABASE_URL_FILE')
-  // No secret is in the file itself.
-  expect(read('compose.yaml')).not.toMatch(/^ +[A-Z_]*PASSWORD:/m)
+describe.each([
+  ['compose.yaml', ['postgres', 'bridge']],
+  ['compose-nodes.yaml', ['haproxy', 'node-a', 'node-b', 'node-c', 'postgres', 'objects']],
+])('%s', (name, expected) => {
+  const { services, secrets, volumes } = parse(read(name), { merge: true }) as Compose
+  const nodes = Object.values(services).filter(({ build }) => build !== undefined)
+
+  test('is whole: each secret, volume, file and service that it names exists', () => {
+    expect(Object.keys(services)).toEqual(expected)
+    for (const service of Object.values(services)) {
+      const { secrets: own = [], volumes: places = [], environment = {}, depends_on = {} } = service
+      for (const secret of own) expect(secrets[secret]?.file).toMatch(/^\.\/secrets\//)
+      for (const [from = ''] of places.map((place) => place.split(':')))
+        if (from.startsWith('./')) expect(read(from)).not.toBe('')
+        else expect(Object.keys(volumes)).toContain(from)
+      const others = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on)
+      expect(Object.keys(services)).toEqual(expect.arrayContaining(others))
+      for (const [other, { condition }] of Array.isArray(depends_on) ? [] : Object.entries(depends_on))
+        if (condition === 'service_healthy') expect(services[other]?.healthcheck).toBeTruthy()
+      const files = Object.values(environment).filter((value) => value.startsWith('/run/secrets/'))
+      expect(files).toEqual(own.map((secret) => `/run/secrets/${secret}`))
+    }
+  })
+
+  test('gives each node the database and a data folder of its own, and contains no secret', () => {
+    expect(nodes.length).toBeGreaterThan(0)
+    for (const { environment } of nodes) expect(environment).toHaveProperty('BRIDGE_DATABASE_URL_FILE')
+    expect(new Set(nodes.flatMap((node) => node.volumes ?? [])).size).toBe(nodes.length)
+    expect(read(name)).not.toMatch(/^ +[A-Z_]*(PASSWORD|SECRET_ACCESS_KEY):/m)
+  })
+})
+
+test('HAProxy sends requests to the nodes of the Compose file, in turn', () => {
+  const servers = read('haproxy-nodes.cfg').matchAll(/^ +server \w+ (\S+):8484$/gm)
+  const { services } = parse(read('compose-nodes.yaml'), { merge: true }) as Compose
+  const nodes = Object.keys(services).filter((name) => name.startsWith('node-'))
+  expect([...servers].map(([, host]) => host)).toEqual(nodes)
 })
 
 interface Compose {
@@ -77,10 +102,11 @@ interface Compose {
 }
 
 interface Service {
-  readonly environment: Readonly<Record<string, string>>
-  readonly secrets: readonly string[]
-  readonly volumes: readonly string[]
-  readonly depends_on?: Readonly<Record<string, unknown>>
+  readonly build?: unknown
+  readonly environment?: Readonly<Record<string, string>>
+  readonly secrets?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly depends_on?: readonly string[] | Readonly<Record<string, { readonly condition: string }>>
   readonly healthcheck?: unknown
 }
 
