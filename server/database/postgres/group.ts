@@ -78,7 +78,7 @@ const tryAgainWithinMs = 4000
 const askWithinMs = 5000
 
 const begin = `BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '5s';
-  SET LOCAL idle_in_transaction_session_timeout = '5s'`
+  SET LOCAL idle_in_transaction_session_timeout = '2s'`
 
 /** The setting `bridge.lanes` names the held lanes for triggers, which tests use. */
 const lockLanes = (waits: boolean): Statement => ({

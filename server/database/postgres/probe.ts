@@ -58,7 +58,7 @@ const abilities: readonly (readonly [name: string, text: string])[] = [
   ['the start of the server', 'SELECT pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_wal)'],
   ['the timeline', 'SELECT pg_walfile_name(pg_current_wal_lsn())'],
   ['COLLATE "C"', `SELECT 'a' COLLATE "C" < 'B'`],
-  ['time limits of a transaction', "SELECT set_config('idle_in_transaction_session_timeout', '5s', true)"],
+  ['time limits of a transaction', "SELECT set_config('idle_in_transaction_session_timeout', '2s', true)"],
 ]
 
 async function missingAbilities(connection: PostgresConnection): Promise<string[]> {
