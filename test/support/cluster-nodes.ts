@@ -27,7 +27,7 @@ export async function startNodes(
 
 /** Starts one node. `beside` is one of the others. Without a shared store they take no packages. */
 export const startNode = (
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'url'>,
   name: string,
   beside: ServerProcess | undefined,
   options: ProcessOptions = {},

@@ -64,8 +64,11 @@ const bucket = 'bridge'
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-export async function startObjectStore(port = 0): Promise<ObjectStore> {
-  const objects = new Map<string, StoredObject>()
+/** Starts a store. A store that starts again continues with the objects that it had. */
+export async function startObjectStore(
+  port = 0,
+  objects = new Map<string, StoredObject>(),
+): Promise<ObjectStore> {
   const calls: Call[] = []
   const server = createServer((request, response) => {
     request.on('error', () => {})

@@ -91,12 +91,20 @@ async function killRounds(
 }
 
 /** Reads the conversations of the writers through the public API. */
-export async function readConversations(owner: TestOwner, crew: Crew): Promise<Map<string, StoredMessage[]>> {
+export function readConversations(owner: TestOwner, crew: Crew): Promise<Map<string, StoredMessage[]>> {
   const projectId = crew.specs[0]?.enrolled.project.id ?? ''
+  const ids = crew.specs.map(({ conversationId }) => conversationId)
+  return readAllOf(owner, projectId, ids)
+}
+
+/** Reads these conversations of a project through the public API. */
+export async function readAllOf(
+  owner: TestOwner,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Map<string, StoredMessage[]>> {
   const conversations = new Map<string, StoredMessage[]>()
-  for (const id of new Set(crew.specs.map(({ conversationId }) => conversationId))) {
-    conversations.set(id, await readConversation(owner, projectId, id))
-  }
+  for (const id of new Set(ids)) conversations.set(id, await readConversation(owner, projectId, id))
   return conversations
 }
 

@@ -63,7 +63,8 @@ export async function startLoad(cluster: Cluster, options: LoadOptions): Promise
 export const bugsIn = (log: string): string[] =>
   log.split('\n').filter((line) => /"msg":"bug"|"level":60|^[^{]/.test(line))
 
-async function readStored(cluster: Cluster) {
+/** The audit and the tasks that a cluster holds. */
+export async function readStored(cluster: Cluster) {
   const records = await cluster.query<Omit<AuditRecord, 'details'> & { details: string }>(
     'SELECT kind, subject_id, at, details FROM audit ORDER BY id',
   )

@@ -1,0 +1,179 @@
+/**
+ * Three nodes as processes behind HAProxy, on a PostgreSQL server with a synchronous standby and an object
+ * store. Each node reaches the database and the object store through links of its own.
+ */
+import { closeNodes, startNode } from '../../../support/cluster-nodes.ts'
+import { type ObjectStore, startObjectStore, testKeys } from '../../../support/object-store.ts'
+import { setUpOwner, type TestOwner } from '../../../support/owner.ts'
+import { isOnPostgres } from '../../../support/postgres.ts'
+import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
+import { freePort, type ProcessOptions, type ServerProcess } from '../../../support/process.ts'
+import { Balancer, hasBalancer } from './balancer.ts'
+import { type Link, startLink } from './link.ts'
+
+/** The reason for which this machine or run has no harness, or an empty text. */
+export const lacking = [
+  ...(isOnPostgres ? [] : ['BRIDGE_TEST_STORE=postgres']),
+  ...(hasPostgres ? [] : ['the programs of PostgreSQL']),
+  ...(hasBalancer ? [] : ['haproxy']),
+].join(', ')
+
+export interface HarnessOptions {
+  /** Options of each node, by its index. */
+  readonly node?: (index: number) => ProcessOptions
+  /** False starts no standby. */
+  readonly standby?: boolean
+}
+
+const names = ['a', 'b', 'c'] as const
+
+export class Harness {
+  readonly nodes: readonly ServerProcess[]
+  readonly balancer: Balancer
+  /** From each node to the database. */
+  readonly links: readonly Link[]
+  /** From each node to the object store. */
+  readonly storeLinks: readonly Link[]
+  readonly owner: TestOwner
+  objects: ObjectStore
+  primary: Cluster
+  standby: Cluster | undefined
+  readonly #storePort: number
+
+  private constructor(parts: Parts) {
+    this.nodes = parts.nodes
+    this.balancer = parts.balancer
+    this.links = parts.links
+    this.storeLinks = parts.storeLinks
+    this.owner = parts.owner
+    this.objects = parts.objects
+    this.primary = parts.primary
+    this.standby = parts.standby
+    this.#storePort = Number(new URL(parts.objects.endpoint).port)
+  }
+
+  static async start(options: HarnessOptions = {}): Promise<Harness> {
+    const cleanups: (() => Promise<unknown>)[] = []
+    const made = async <T>(making: Promise<T>, close: (it: T) => Promise<unknown>): Promise<T> => {
+      const it = await making
+      cleanups.push(() => close(it))
+      return it
+    }
+    try {
+      const primary = await made(Cluster.start(walKept), (it) => it.close())
+      const standby =
+        options.standby === false ? undefined : await made(primary.startStandby(), (it) => it.close())
+      if (standby !== undefined) requireStandby(primary)
+      const objects = await made(startObjectStore(), (it) => it.close())
+      const storePort = Number(new URL(objects.endpoint).port)
+      const port = await freePort()
+      const links: Link[] = []
+      const storeLinks: Link[] = []
+      const nodes: ServerProcess[] = []
+      for (const [index, name] of names.entries()) {
+        const link = await made(startLink(primary.port), (it) => it.close())
+        const storeLink = await made(startLink(storePort), (it) => it.close())
+        const given = options.node?.(index) ?? {}
+        const settings = {
+          ...objects.settings(),
+          package_bytes: String(64 * 1024 * 1024),
+          packages_endpoint: storeLink.urlOf(objects.endpoint).replace(/\/$/, ''),
+          portal_origin: `http://127.0.0.1:${port}`,
+          trusted_proxy: '127.0.0.1',
+          ...given.settings,
+        }
+        const environment = { ...testKeys, ...given.environment }
+        const database = { url: link.urlOf(primary.url) }
+        const node = startNode(database, name, nodes[0], { ...given, settings, environment })
+        nodes.push(await made(node, (it) => closeNodes([it])))
+        links.push(link)
+        storeLinks.push(storeLink)
+      }
+      const ports = nodes.map((node) => node.port)
+      const balancer = await made(Balancer.start(port, ports), (it) => it.close())
+      const owner = await setUpOwner(balancer.url, nodes[0]?.setupLink ?? '')
+      return new Harness({ nodes, balancer, links, storeLinks, owner, objects, primary, standby })
+    } catch (error) {
+      for (const cleanUp of cleanups.reverse()) await cleanUp()
+      throw error
+    }
+  }
+
+  get url(): string {
+    return this.balancer.url
+  }
+
+  /** Kills a node and starts it again. `meanwhile` runs before the start. */
+  async killNode(index: number, meanwhile: () => Promise<unknown>): Promise<void> {
+    const node = this.nodes[index]
+    await node?.kill('SIGKILL')
+    await meanwhile()
+    await node?.start()
+  }
+
+  async killBalancer(): Promise<void> {
+    await this.balancer.kill()
+    await this.balancer.start()
+  }
+
+  /** Ends the object store with all its connections, and starts it again with the same objects. */
+  async killObjectStore(): Promise<void> {
+    const { objects } = this.objects
+    await this.objects.close()
+    this.objects = await startObjectStore(this.#storePort, objects)
+  }
+
+  /** Kills the standby and starts it again. Commits wait meanwhile. */
+  async killStandby(): Promise<void> {
+    await this.standby?.kill()
+    this.standby?.start()
+  }
+
+  /** Kills the primary and promotes the standby. Resolves with the time of the promotion in `performance.now()`. */
+  async failOver(): Promise<number> {
+    const { primary: lost, standby } = this
+    if (standby === undefined) throw new Error('there is no standby')
+    await lost.kill()
+    for (const link of this.links) link.lead(standby.port)
+    standby.promote()
+    const promotedMs = performance.now()
+    this.primary = standby
+    this.standby = undefined
+    await lost.close()
+    return promotedMs
+  }
+
+  /** Gives the primary a synchronous standby again. */
+  async followUp(): Promise<void> {
+    this.standby = await this.primary.startStandby()
+    requireStandby(this.primary)
+  }
+
+  async close(): Promise<void> {
+    await this.balancer.close()
+    await closeNodes(this.nodes)
+    for (const link of [...this.links, ...this.storeLinks]) await link.close()
+    await this.objects.close()
+    await this.standby?.close()
+    await this.primary.close()
+  }
+}
+
+interface Parts {
+  readonly nodes: readonly ServerProcess[]
+  readonly balancer: Balancer
+  readonly links: readonly Link[]
+  readonly storeLinks: readonly Link[]
+  readonly owner: TestOwner
+  readonly objects: ObjectStore
+  readonly primary: Cluster
+  readonly standby: Cluster | undefined
+}
+
+/** A standby that was down for seconds continues from the WAL that the primary has kept. */
+const walKept = ['wal_keep_size = 256MB', 'max_connections = 60']
+
+function requireStandby(primary: Cluster): void {
+  primary.configure(["synchronous_standby_names = 'standby'"])
+  primary.reload()
+}

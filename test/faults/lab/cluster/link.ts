@@ -1,0 +1,138 @@
+/**
+ * A proxy on one port in front of a database or an object store. It cuts, delays and drops what it forwards.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** Bytes that are dropped: of both directions, or only those of the far side. */
+export type Dropped = 'all' | 'answers' | 'none'
+
+export interface Link {
+  readonly port: number
+  /** The URL with the port of the proxy. */
+  urlOf(url: string): string
+  /** Cuts all connections. New ones lead to this port. */
+  lead(port: number): void
+  /** Cuts all connections and refuses new ones, until `open`. */
+  shut(): void
+  open(): void
+  /** Drops bytes of open and new connections, until it is called with `none`, which cuts the silenced ones. */
+  drop(what: Dropped): void
+  /** Delays bytes in both directions. */
+  delay(ms: number): void
+  /** Cuts the connection at the next bytes for the far side that contain these words: before or after they are sent. */
+  cutAt(words: string, when: 'before' | 'answer'): void
+  /** The number of cuts by `cutAt` so far. */
+  readonly cuts: number
+  /** Drops bytes for the far side that contain these words, until it is called without words. */
+  swallow(words?: string): void
+  close(): Promise<void>
+}
+
+interface State {
+  target: number
+  isOpen: boolean
+  dropped: Dropped
+  delayMs: number
+  swallowed: string | undefined
+  cutting: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
+  cuts: number
+}
+
+export async function startLink(target: number): Promise<Link> {
+  const state: State = {
+    ...{ target, isOpen: true, dropped: 'none', delayMs: 0 },
+    ...{ swallowed: undefined, cutting: undefined, cuts: 0 },
+  }
+  const sockets = new Set<Socket>()
+  const server = createServer((near) => join(near, state, sockets))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const cutAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    port,
+    get cuts() {
+      return state.cuts
+    },
+    urlOf(url) {
+      const through = new URL(url)
+      through.port = String(port)
+      return through.href
+    },
+    lead(next) {
+      state.target = next
+      cutAll()
+    },
+    shut() {
+      state.isOpen = false
+      cutAll()
+    },
+    open() {
+      state.isOpen = true
+    },
+    drop(what) {
+      state.dropped = what
+      if (what === 'none') cutAll()
+    },
+    delay(ms) {
+      state.delayMs = ms
+    },
+    cutAt(words, when) {
+      state.cutting = { words, when }
+    },
+    swallow(words) {
+      state.swallowed = words
+    },
+    async close() {
+      cutAll()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function join(near: Socket, state: State, sockets: Set<Socket>): void {
+  if (!state.isOpen) return void near.resetAndDestroy()
+  const far = connect({ port: state.target, host: '127.0.0.1', noDelay: true })
+  near.setNoDelay()
+  let isAnswerCut = false
+  const cut = () => {
+    near.destroy()
+    far.destroy()
+  }
+  for (const socket of [near, far]) {
+    sockets.add(socket)
+    socket.on('error', cut).on('close', () => {
+      sockets.delete(socket)
+      cut()
+    })
+  }
+  const pass = (to: Socket, bytes: Buffer) => {
+    if (state.delayMs === 0) forward(bytes, to)
+    else setTimeout(() => forward(bytes, to), state.delayMs)
+  }
+  near.on('data', (bytes) => {
+    if (state.dropped === 'all') return
+    if (state.swallowed !== undefined && bytes.includes(state.swallowed)) return
+    if (state.cutting !== undefined && bytes.includes(state.cutting.words)) {
+      const { when } = state.cutting
+      state.cutting = undefined
+      state.cuts += 1
+      if (when === 'before') return cut()
+      isAnswerCut = true
+    }
+    pass(far, bytes)
+  })
+  far.on('data', (bytes) => {
+    if (isAnswerCut) return cut()
+    if (state.dropped === 'none') pass(near, bytes)
+  })
+}
+
+function forward(bytes: Buffer, to: Socket): void {
+  if (to.destroyed) return
+  to.write(bytes)
+}

@@ -1,0 +1,204 @@
+/**
+ * Observers beside the story. They write at one node and read at another, follow lists at random nodes, and send one
+ * request to all nodes. The result is checked by the rules for several nodes.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { enroll, type SignedCall, type TestAgent } from '../../../support/agent.ts'
+import { type Chance, chanceFrom, pick } from '../../../support/chance.ts'
+import { exchange, type Reply } from '../../../support/http.ts'
+import { agentAt, ownerAt } from '../../../support/nodes.ts'
+import type { ServerProcess } from '../../../support/process.ts'
+import { machineMs } from '../client-log.ts'
+import { Follower, type Reading } from './follower.ts'
+import type { Harness } from './harness.ts'
+import type { ClusterRun, Held, Probe, Replay } from './rules.ts'
+
+const pauseMs = 30
+/** A node that has not answered a write by then counts as away. */
+const patienceMs = 700
+
+export class Observers {
+  readonly #harness: Harness
+  readonly #chance: Chance
+  readonly #ova: TestAgent
+  readonly #oval: TestAgent
+  readonly #conversation: string
+  readonly #followers: readonly Follower[]
+  readonly #probes: Probe[] = []
+  readonly #replays: Replay[] = []
+  readonly #held: Held[] = []
+  readonly #working: Promise<unknown>
+  /** Times at which writes were confirmed. */
+  readonly confirmedMs: number[] = []
+  #isOver = false
+
+  private constructor(harness: Harness, parts: Parts) {
+    this.#harness = harness
+    this.#chance = chanceFrom(parts.seed)
+    this.#ova = parts.ova
+    this.#oval = parts.oval
+    this.#conversation = parts.conversation
+    this.#followers = parts.followers
+    this.#working = Promise.all([this.#probe(), this.#replay(), this.#sample(), ...this.#followAll()])
+    this.#working.catch(() => {})
+  }
+
+  static async start(harness: Harness, projectId: string, seed: number): Promise<Observers> {
+    const { owner, url } = harness
+    const person = async (name: string) => {
+      const { id } = await owner.createAgent(projectId, name)
+      const agent = await enroll(url, await owner.enrollmentCode(projectId, id), () => new Date())
+      await agent.startSession()
+      return agent
+    }
+    const [ova, oval] = [await person('ova'), await person('oval')]
+    const conversation = await ova.conversationWith(oval.id)
+    const [last] = await harness.primary.query<{ id: string }>(
+      'SELECT id FROM audit WHERE project_id = $1 ORDER BY id DESC LIMIT 1',
+      [projectId],
+    )
+    const first = last?.id ?? ''
+    const records = 'SELECT id FROM audit WHERE project_id = $1 AND id > $2 ORDER BY id'
+    const byOwner = (target: string): Reading['read'] => {
+      return (node, query) => ownerAt(node, owner).call({ target: `${target}?${query}` })
+    }
+    const byAgent = (agent: TestAgent, target: string): Reading['read'] => {
+      return (node, query) => agentAt(node, agent).call({ target: `${target}?${query}` })
+    }
+    const project = `/api/admin/projects/${projectId}`
+    const readings: Reading[] = [
+      { what: 'audit', first, read: byOwner(`${project}/audit`), stored: [records, projectId, first] },
+      { what: 'events', first, read: byOwner(`${project}/events`), stored: [records, projectId, first] },
+      {
+        what: 'tasks',
+        read: byAgent(ova, '/api/v1/tasks'),
+        stored: ['SELECT id FROM tasks WHERE creator_agent_id = $1 ORDER BY id', ova.id],
+      },
+      {
+        what: 'messages',
+        read: byAgent(oval, '/api/v1/inbox/messages'),
+        stored: ['SELECT id FROM messages WHERE inbox_agent_id = $1 ORDER BY id', oval.id],
+      },
+    ]
+    const followers = readings.map((reading, index) => new Follower(reading, chanceFrom(seed + index)))
+    return new Observers(harness, { seed, ova, oval, conversation, followers })
+  }
+
+  get #node(): ServerProcess {
+    return pick(this.#chance, this.#harness.nodes) as ServerProcess
+  }
+
+  #followAll(): Promise<void>[] {
+    return this.#followers.map(async (follower) => {
+      while (!this.#isOver) {
+        await follower.page(this.#harness.nodes)
+        await sleep(2 * pauseMs)
+      }
+    })
+  }
+
+  /** Sends or creates at one node, and reads the result at another. */
+  async #probe(): Promise<void> {
+    for (let count = 0; !this.#isOver; count += 1) {
+      const isTask = count % 4 === 0
+      const id = await this.#write(isTask)
+      const confirmedMs = machineMs()
+      if (id !== undefined) {
+        this.confirmedMs.push(confirmedMs)
+        const reader = agentAt(this.#node, this.#oval)
+        const target = `/api/v1/${isTask ? 'tasks' : 'messages'}/${id}`
+        const readMs = machineMs()
+        const reply = await answered(reader.call({ target }))
+        const status = reply?.status ?? 503
+        const what = isTask ? `task ${id}` : `message ${id}`
+        if (status < 500) this.#probes.push({ what, confirmedMs, readMs, seen: status === 200 })
+      }
+      await sleep(pauseMs)
+    }
+  }
+
+  /** Returns the id, or undefined at the end. The key is repeated at other nodes. */
+  async #write(isTask: boolean): Promise<string | undefined> {
+    const key = randomUUID()
+    const to = this.#oval.id
+    const call: SignedCall = isTask
+      ? { target: '/api/v1/tasks', key, body: { assignee_agent_id: to, title: key, instructions: 'wait' } }
+      : {
+          target: '/api/v1/messages',
+          key,
+          body: { conversation_id: this.#conversation, recipient_agent_id: to, type: 'note', body: key },
+        }
+    while (!this.#isOver) {
+      const reply = await answered(agentAt(this.#node, this.#ova).call(call))
+      if (reply?.status === 200) {
+        const answer = reply.json as { id: string; message?: { id: string } }
+        return answer.message?.id ?? answer.id
+      }
+      if (reply !== undefined && reply.status < 500) throw new Error(`a write answered ${reply.text}`)
+      await sleep(pauseMs)
+    }
+    return undefined
+  }
+
+  /** Sends the same signed bytes to all nodes at once. */
+  async #replay(): Promise<void> {
+    while (!this.#isOver) {
+      const target = '/api/v1/inbox/messages?limit=1'
+      const headers = this.#oval.sign({ target }, '')
+      const sent = this.#harness.nodes.map(({ url }) =>
+        exchange(url, { method: 'GET', target, headers }).then(outcomeOf, () => 'away'),
+      )
+      const nonce = headers.find(([name]) => name === 'X-Bridge-Nonce')?.[1] ?? ''
+      this.#replays.push({ nonce, outcomes: await Promise.all(sent) })
+      await sleep(3 * pauseMs)
+    }
+  }
+
+  /** Looks for agents with two active sessions, and asks all nodes who holds each claim. */
+  async #sample(): Promise<void> {
+    while (!this.#isOver) {
+      const rows = await this.#harness.primary
+        .query<{ agent_id: string; ids: string[] }>(
+          "SELECT agent_id, array_agg(id) AS ids FROM sessions WHERE state = 'active' GROUP BY agent_id",
+        )
+        .catch(() => [])
+      this.#held.push(...rows.map(({ agent_id, ids }) => ({ what: `session of ${agent_id}`, holders: ids })))
+      await sleep(10 * pauseMs)
+    }
+  }
+
+  /** Ends observing, follows each list to its end, and returns what was seen. */
+  async end(): Promise<Omit<ClusterRun, 'lanes'>> {
+    this.#isOver = true
+    await this.#working
+    const followed = []
+    for (const follower of this.#followers)
+      followed.push(await follower.end(this.#harness.nodes, this.#harness.primary))
+    return { followed, probes: this.#probes, replays: this.#replays, held: this.#held }
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true
+    await this.#working.catch(() => {})
+  }
+}
+
+interface Parts {
+  readonly seed: number
+  readonly ova: TestAgent
+  readonly oval: TestAgent
+  readonly conversation: string
+  readonly followers: readonly Follower[]
+}
+
+/** Resolves with undefined if the node does not answer. */
+function answered(call: Promise<Reply>): Promise<Reply | undefined> {
+  const late = sleep(patienceMs, undefined, { ref: false })
+  return Promise.race([call.catch(() => undefined), late])
+}
+
+function outcomeOf({ status, json }: Reply): string {
+  if (status === 200) return 'ok'
+  return status >= 500 ? 'away' : (json as { error: string }).error
+}

@@ -1,0 +1,78 @@
+/** When the database of a harness confirms commits. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Cluster } from '../../../support/postgres-cluster.ts'
+import { machineMs } from '../client-log.ts'
+
+const everyMs = 50
+/** A commit that takes longer counts as not confirmed from its start. */
+const lateMs = 250
+
+export class Pulse {
+  /** Times during which no commit was confirmed. */
+  readonly away: [fromMs: number, toMs: number][] = []
+  readonly #primary: () => Cluster
+  readonly #beating: Promise<void>
+  #isOver = false
+  #client: pg.Client | undefined
+
+  /** `primary` returns the cluster that leads at the moment. */
+  constructor(primary: () => Cluster) {
+    this.#primary = primary
+    this.#beating = this.#beat()
+  }
+
+  static async start(primary: () => Cluster): Promise<Pulse> {
+    // A database of its own: the one of the nodes has exactly their tables.
+    await primary().query('CREATE DATABASE pulse')
+    await primary().query('CREATE TABLE beats (one int)', [], pulseOf(primary()))
+    return new Pulse(primary)
+  }
+
+  async #beat(): Promise<void> {
+    let lastMs = machineMs()
+    while (!this.#isOver) {
+      const begunMs = machineMs()
+      const ok = await this.#commit()
+      const nowMs = machineMs()
+      if (ok && nowMs - begunMs < lateMs && begunMs - lastMs < lateMs + everyMs) lastMs = nowMs
+      else if (ok) {
+        this.away.push([lastMs, nowMs])
+        lastMs = nowMs
+      }
+      await sleep(everyMs)
+    }
+  }
+
+  async #commit(): Promise<boolean> {
+    try {
+      this.#client ??= await connected(pulseOf(this.#primary()))
+      await this.#client.query('TRUNCATE beats')
+      return true
+    } catch {
+      const client = this.#client
+      this.#client = undefined
+      await client?.end().catch(() => {})
+      return false
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true
+    await this.#beating
+    await this.#client?.end().catch(() => {})
+  }
+}
+
+const pulseOf = ({ url }: Cluster): string => url.replace(/\/postgres$/, '/pulse')
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 1000,
+    query_timeout: 30_000,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}

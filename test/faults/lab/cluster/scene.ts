@@ -1,0 +1,150 @@
+/**
+ * A harness under the load of pairs that play the story and of writers with signed requests, and the check of all that
+ * they recorded.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Crew, enlist } from '../crew.ts'
+import { checkHistory, type Operation, type Run } from '../history.ts'
+import { readAllOf } from '../kills.ts'
+import { bugsIn, readStored } from '../postgres/load.ts'
+import { Harness, type HarnessOptions } from './harness.ts'
+import { Observers } from './observers.ts'
+import { Pulse } from './pulse.ts'
+import { type ClusterRun, checkCluster } from './rules.ts'
+import { Pair, type Step } from './story.ts'
+
+export interface SceneOptions extends HarnessOptions {
+  readonly seed: number
+  readonly pairs?: number
+  readonly writers?: number
+}
+
+/** Pause after which writers without an answer try again. */
+const tickMs = 100
+
+export class Scene {
+  readonly harness: Harness
+  readonly pairs: readonly Pair[]
+  readonly crew: Crew
+  readonly projectId: string
+  readonly #observers: Observers
+  readonly #pulse: Pulse
+  readonly #tick: NodeJS.Timeout
+
+  private constructor(harness: Harness, parts: Parts) {
+    this.harness = harness
+    this.projectId = parts.projectId
+    this.pairs = parts.pairs
+    this.crew = parts.crew
+    this.#observers = parts.observers
+    this.#pulse = parts.pulse
+    this.#tick = setInterval(() => this.crew.serverStarted(), tickMs)
+  }
+
+  static async start({ seed, pairs: count = 2, writers = 4, ...options }: SceneOptions): Promise<Scene> {
+    const harness = await Harness.start(options)
+    const pairs: Pair[] = []
+    try {
+      const { owner } = harness
+      const folder = harness.nodes[0]?.folder ?? ''
+      const specs = await enlist(owner, { count: writers, folder, seed })
+      const projectId = specs[0]?.enrolled.project.id ?? ''
+      for (let index = 0; index < count; index += 1)
+        pairs.push(await Pair.start(owner, projectId, `pair-${index}`, join(folder, `pair-${index}`)))
+      const observers = await Observers.start(harness, projectId, seed)
+      const pulse = await Pulse.start(() => harness.primary)
+      const crew = new Crew(harness.url, specs)
+      return new Scene(harness, { projectId, pairs, crew, observers, pulse })
+    } catch (error) {
+      for (const pair of pairs) await pair.close()
+      await harness.close()
+      throw error
+    }
+  }
+
+  /** Resolves after each pair has ended this many steps more. @throws the first failure of a pair */
+  async plays(more: number): Promise<void> {
+    await Promise.all(this.pairs.map((pair) => pair.plays(more)))
+  }
+
+  /** Resolves with the milliseconds since `sinceMs` once a write that began afterwards is confirmed. */
+  async writes(sinceMs: number): Promise<number> {
+    const { confirmedMs } = this.#observers
+    const wanted = confirmedMs.length + 2
+    while (confirmedMs.length < wanted) await sleep(10)
+    return (confirmedMs[wanted - 1] ?? 0) - sinceMs
+  }
+
+  get steps(): Step[] {
+    return this.pairs.flatMap(({ steps }) => steps)
+  }
+
+  /** Ends the load and returns all faults. */
+  async end(): Promise<{ readonly wrong: string[]; readonly run: Run; readonly seen: ClusterRun }> {
+    const { harness, crew, pairs } = this
+    const { owner } = harness
+    await Promise.all([crew.drain(), ...pairs.map((pair) => pair.drain())])
+    const ids = [
+      ...crew.specs.map(({ conversationId }) => conversationId),
+      ...pairs.map(({ conversationId }) => conversationId),
+    ]
+    const conversations = await readAllOf(owner, this.projectId, ids)
+    const operations = [...crew.operations(), ...pairs.flatMap((pair) => pair.operations)]
+    const observed = await this.#observers.end()
+    await this.#pulse.close()
+    const run = { operations, conversations, ...(await readStored(harness.primary)) }
+    const confirmedMs = [...effectsOf(operations), ...this.#observers.confirmedMs]
+    const lane = { project: this.projectId, confirmedMs, away: this.#pulse.away }
+    const seen = { ...observed, lanes: [lane] }
+    const wrong = [
+      ...checkHistory(withoutObservers(run, ids)),
+      ...checkCluster(seen),
+      ...(await this.#lostFiles()),
+      ...harness.nodes.flatMap(({ errors }) => bugsIn(errors)),
+    ]
+    return { wrong, run, seen }
+  }
+
+  /** Files that their recipient has verified, and whose transfer says something else. */
+  async #lostFiles(): Promise<string[]> {
+    const files = this.pairs.flatMap((pair) => pair.files)
+    const rows = await this.harness.primary.query<{ id: string; state: string }>(
+      'SELECT id, state FROM transfers WHERE id = ANY ($1)',
+      [files],
+    )
+    const states = new Map(rows.map(({ id, state }) => [id, state]))
+    return files
+      .filter((id) => states.get(id) !== 'verified')
+      .map((id) => `the file of ${id} was received, and its transfer is ${states.get(id) ?? 'not stored'}`)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#tick)
+    await this.#observers.close()
+    await this.#pulse.close()
+    await this.crew.close()
+    for (const pair of this.pairs) await pair.close()
+    await this.harness.close()
+  }
+}
+
+interface Parts {
+  readonly projectId: string
+  readonly pairs: readonly Pair[]
+  readonly crew: Crew
+  readonly observers: Observers
+  readonly pulse: Pulse
+}
+
+/** The observers keep no history, so their tasks are left out. */
+const withoutObservers = (run: Run, conversations: readonly string[]): Run => ({
+  ...run,
+  tasks: (run.tasks ?? []).filter(({ conversation_id }) => conversations.includes(conversation_id)),
+})
+
+const reads = new Set(['inbox', 'history'])
+
+/** Times at which effects were confirmed. */
+const effectsOf = (operations: readonly Operation[]): number[] =>
+  operations.filter(({ op, outcome }) => outcome === 'ok' && !reads.has(op)).map(({ returned }) => returned)
