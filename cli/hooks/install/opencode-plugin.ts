@@ -66,16 +66,14 @@ export const AgentBridge = async ({ client, directory }) => {
   const woken = new Set()
   const waiters = new Map()
 
-  /** Prompts the session, or only adds the prompt to its running turn, which then goes on with it. */
+  /** Prompts the session, or adds the prompt to its running turn, which then continues. */
   const wake = async (session, notice, isRunning = false) => {
     woken.add(session)
     const parts = [{ type: 'text', text: notice, synthetic: true }]
     const given = { path: { id: session }, body: { parts, ...(isRunning && { noReply: true }) } }
     await client.session[isRunning ? 'prompt' : 'promptAsync'](given).catch(() => woken.delete(session))
   }
-  /**
-   * Waits for mail in the background. The hook itself ends at once if another process of the profile waits.
-   */
+  /** Starts the waiter in the background. It ends at once if another process of the profile waits. */
   const wait = (session) => {
     if (waiters.has(session)) return
     const { child, ended } = start('wait', session, directory, {})
@@ -92,8 +90,8 @@ export const AgentBridge = async ({ client, directory }) => {
     return starts.get(session)
   }
   /**
-   * Returns the notice for a prompt. opencode may begin the first turn before the event of the session arrives, so
-   * whichever is first starts the session, and the first prompt waits for its notice.
+   * Returns the notice for a prompt. The first prompt may arrive before the event of its session. The first of the two
+   * runs the hook of the start, and the prompt waits for the notice.
    */
   const noticeFor = async (session) => {
     if (!starts.has(session) && await isSubagent(session)) return undefined

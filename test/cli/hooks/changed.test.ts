@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { sha256 } from '../../../cli/hooks/install/record.ts'
 import { chosenProfile } from '../../../cli/hooks/install-record.ts'
 import { takeLock } from '../../../sdk/storage/lock.ts'
 import { Desk } from '../../support/desk.ts'
@@ -136,6 +137,35 @@ test('an older installation with other files and another program is replaced', a
   await run('uninstall', 'claude')
   expect(await treeOf(desk.folder)).toEqual(before)
 })
+
+test.each(['claude', 'gemini', 'opencode', 'copilot'])(
+  'an older text of our files for %s is updated by install, and removed by uninstall',
+  async (harness) => {
+    const age = async () => {
+      const { files, ...rest } = await record(harness)
+      for (const each of files) {
+        const text = `${await readFile(each.path, 'utf8')}\n`
+        await writeFile(each.path, text)
+        each.sha256 = sha256(text)
+      }
+      await writeFile(join(desk.home, 'hooks', `${harness}.json`), JSON.stringify({ ...rest, files }))
+      return files.map(({ path }: { path: string }) => path)
+    }
+    await run('install', harness)
+    const current = await treeOf(desk.folder)
+    const paths = await age()
+    expect(paths).not.toEqual([])
+    const { code, stdout } = await run('install', harness)
+    expect([code, stdout.trim().split('\n')]).toEqual([
+      0,
+      expect.arrayContaining(paths.map((path: string) => `updated: ${path}`)),
+    ])
+    expect(await treeOf(desk.folder)).toEqual(current)
+    await age()
+    expect((await run('uninstall', harness)).code).toBe(0)
+    expect(await treeOf(desk.folder)).toEqual(before)
+  },
+)
 
 test("Claude Code's empty data folder of the plugin goes too", async () => {
   const data = join(desk.folder, '.claude/plugins/data')
