@@ -28,7 +28,7 @@ const start = (model: ScriptedModel, command: readonly string[]) => {
 }
 
 describe.skipIf(!has('copilot'))('Copilot CLI with -p', () => {
-  test('it is told at its start, reads and acknowledges by MCP', async () => {
+  test('it is told at its start, reads and acknowledges by MCP; listen --exec resumes it for a message', async () => {
     const ids: string[] = []
     const script = await scene.model(
       (_request, number) =>
@@ -36,6 +36,8 @@ describe.skipIf(!has('copilot'))('Copilot CLI with -p', () => {
           { tool: /inbox$/, input: {} },
           { tool: /-ack$|_ack$/, input: { message_ids: ids } },
           { text: 'handled' },
+          { tool: /inbox$/, input: {} },
+          { text: 'done' },
         ][number],
     )
     await scene.run(['hooks', 'install', 'copilot', '--profile', 'cleo'])
@@ -47,7 +49,11 @@ describe.skipIf(!has('copilot'))('Copilot CLI with -p', () => {
     expect([first && noticesIn(first), first?.text.includes('SECRET')]).toEqual([1, false])
     expect(second?.last).toContain(secret)
     await scene.acknowledged(id)
-    await scene.quiet()
+    await scene.wokenByListen(
+      `copilot --continue -p mail ${options.join(' ')}`,
+      script,
+      environmentOf(script),
+    )
   })
 
   test.each([

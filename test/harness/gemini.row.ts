@@ -31,13 +31,17 @@ const start = (model: ScriptedModel, command: readonly string[]) => {
 }
 
 describe.skipIf(!has('gemini'))('Gemini CLI with -p', () => {
-  test('it is told at its start, reads and acknowledges by MCP', async () => {
+  test('it is told at its start, reads and acknowledges by MCP; listen --exec resumes it for a message', async () => {
     const ids: string[] = []
     const script = await scene.model(
       (_request, number) =>
-        [{ tool: /_inbox$/, input: {} }, { tool: /_ack$/, input: { message_ids: ids } }, { text: 'handled' }][
-          number
-        ],
+        [
+          { tool: /_inbox$/, input: {} },
+          { tool: /_ack$/, input: { message_ids: ids } },
+          { text: 'handled' },
+          { tool: /_inbox$/, input: {} },
+          { text: 'done' },
+        ][number],
     )
     await scene.run(['hooks', 'install', 'gemini', '--profile', 'cleo'])
     const { id } = await scene.mail()
@@ -48,20 +52,24 @@ describe.skipIf(!has('gemini'))('Gemini CLI with -p', () => {
     expect([first && noticesIn(first), first?.text.includes('SECRET')]).toEqual([1, false])
     expect(second?.last).toContain(secret)
     await scene.acknowledged(id)
-    await scene.quiet()
+    await scene.wokenByListen(
+      `gemini ${options.join(' ')} --resume latest -p mail`,
+      script,
+      environmentOf(script),
+    )
 
     await scene.run(['hooks', 'uninstall', 'gemini'])
     expect(scene.exists('.gemini/extensions/agent-bridge')).toBe(false)
     expect(scene.read('.gemini/settings.json')).toBe(JSON.stringify(settings))
   })
 
-  test('mail during a turn continues it at its end, once', async () => {
+  test('with bridge run, mail during a turn continues it at its end, once', async () => {
     const script = await scene.model(async (_request, number) => {
       if (number === 0) await scene.mail()
       return { text: `answer ${number}` }
     })
     await scene.run(['hooks', 'install', 'gemini', '--profile', 'cleo'])
-    const { code, stdout } = await start(script, ['gemini'])
+    const { code, stdout } = await start(script, ['agent-bridge', 'run', 'gemini', '--profile', 'cleo', '--'])
     expect([code, stdout]).toEqual([0, expect.stringContaining('answer 1')])
     expect(script.requests.map(noticesIn)).toEqual([0, 1])
     expect(script.requests[1]?.text).not.toContain('SECRET')

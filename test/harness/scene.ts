@@ -224,6 +224,30 @@ wire_api = "responses"
     await expect.poll(async () => (await this.dora.bridge('status', id)).stdout).toMatch(/; acknowledged /)
   }
 
+  /** Mail for a session that has ended: `listen --exec` resumes it, its hooks tell it, and it reads the mail. */
+  async wokenByListen(
+    command: string,
+    model: ScriptedModel,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const before = model.requests.length
+    const words = ['listen', '--once', '--exec', `${command} </dev/null`, '--profile', 'cleo']
+    const listen = this.command('agent-bridge', words, environment)
+    await this.listening()
+    const { id } = await this.mail()
+    const { code } = await listen
+    expect(code).toBe(0)
+    const woken = await requestOf(model, before)
+    expect([noticesIn(woken), woken.last.includes('SECRET'), woken.text.includes('handled')]).toEqual([
+      1,
+      false,
+      true,
+    ])
+    expect((await requestOf(model, before + 1)).last).toContain(secret)
+    await this.acknowledged(id)
+    await this.quiet()
+  }
+
   /** Kills the harness while its waiter runs, and waits until no process and no file of the waiter is left. */
   async killHarness(): Promise<void> {
     const { holder, waiter, mail } = placesOf(this.environment.BRIDGE_HOME ?? '', 'cleo')

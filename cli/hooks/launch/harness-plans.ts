@@ -7,14 +7,17 @@
  * - opencode finds our plugin file in `OPENCODE_CONFIG_CONTENT`.
  * - Copilot CLI gets `--plugin-dir`.
  * - Gemini CLI loads extensions only from its own folder, and settings that a variable names only if root owns
- *   the file. So there is no plan.
+ *   the file. So it needs an installation for the profile.
  */
 import { pathToFileURL } from 'node:url'
+import { profilesHome } from '../../../sdk/profile/profile-files.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { readObject } from '../files.ts'
 import type { HarnessName } from '../harnesses.ts'
 import { claudeLayout } from '../install/claude.ts'
 import { copilotPlugin } from '../install/copilot.ts'
 import { opencodeLayout } from '../install/opencode.ts'
+import { installRecordPath } from '../install-record.ts'
 import { codexFlags } from './codex-flags.ts'
 import { choiceOf, type LaunchFacts, type LaunchPlan, type PlanOf, settingsIn } from './plan.ts'
 
@@ -22,11 +25,7 @@ export const plans: Readonly<Record<HarnessName, PlanOf>> = {
   claude: planClaude,
   codex: async (facts) => ({ args: await codexFlags(facts), files: [] }),
   copilot: planCopilot,
-  gemini: ({ profile }) => {
-    throw new CommandError('usage', 'Gemini CLI takes hooks from its own settings only, not for one run', {
-      hint: `bridge hooks install gemini --profile ${profile}, then start gemini`,
-    })
-  },
+  gemini: planGemini,
   opencode: planOpencode,
 }
 
@@ -41,6 +40,15 @@ function planCopilot(facts: LaunchFacts): LaunchPlan {
     args: ['--plugin-dir', facts.folder],
     files: copilotPlugin(facts.machine, choiceOf(facts), facts.folder),
   }
+}
+
+/** @throws CommandError `usage` without an installation: its tools act as its profile */
+function planGemini({ machine, profile }: LaunchFacts): LaunchPlan {
+  const home = profilesHome(machine.environment, machine.home)
+  if (readObject(installRecordPath(home, 'gemini'))?.profile === profile) return { args: [], files: [] }
+  throw new CommandError('usage', 'Gemini CLI takes hooks from its own settings only, not for one run', {
+    hint: `bridge hooks install gemini --profile ${profile}, then start it again`,
+  })
 }
 
 function planOpencode(facts: LaunchFacts): LaunchPlan {

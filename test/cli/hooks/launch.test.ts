@@ -1,6 +1,6 @@
 /** `bridge run`, with programs in place of the harnesses that report how they were started. */
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
@@ -105,6 +105,23 @@ test('opencode gets the plugin beside those of the user, and Copilot CLI a plugi
   expect(Object.keys((await json(folder, manifest.mcpServers)).mcpServers)).toEqual(['agent-bridge'])
 })
 
+test('Gemini CLI is started if its hooks are installed for the profile, and refused for another one', async () => {
+  const path = join(desk.home, 'hooks', 'gemini.json')
+  await mkdir(dirname(path), { recursive: true })
+  try {
+    await writeFile(path, JSON.stringify({ profile: 'cleo' }))
+    const { args, environment } = await started('gemini', reporter('0.61.0'))
+    expect([args, environment.BRIDGE_PROFILE]).toEqual([['--resume', 'a b'], 'cleo'])
+    await writeFile(path, JSON.stringify({ profile: 'dora', folders: { '/': 'cleo' } }))
+    const refused = await machine.run(['run', 'gemini', '--profile', 'cleo'], {
+      environment: await programIn(desk, 'gemini', reporter('0.61.0')),
+    })
+    expect([refused.code, refused.stdout]).toEqual([2, ''])
+  } finally {
+    await rm(path)
+  }
+})
+
 test('the harness ends as it likes, and gets signals and standard input', async () => {
   const ends = `if (process.argv[2] === '--version') process.exit()
 process.stdin.pipe(process.stdout)
@@ -142,7 +159,7 @@ test.each([
     'cleo',
     '0.61.0',
     2,
-    /hint: bridge hooks install gemini --profile cleo, then start gemini/,
+    /hint: bridge hooks install gemini --profile cleo, then start it again/,
   ],
 ])('%s is refused', async (_name, harness, profile, version, exit, said) => {
   const found = version === undefined ? {} : await programIn(desk, harness, printing(version))
