@@ -43,8 +43,8 @@ export async function tellAtPrompt(parts: HookParts): Promise<void> {
 /**
  * Continues a turn that is about to end, at most once: a turn that a hook has continued ends.
  *
- * The mark of the turn goes first: a message that the waiter has not seen by then wakes the idle session. `codex exec`
- * is never idle, so with Codex the hook asks the node.
+ * The mark of the turn goes first: a message that the waiter has not seen by then wakes the idle session.
+ * `codex exec` is never idle, so with Codex the hook asks the node.
  */
 export async function tellAtStop(parts: HookParts): Promise<void> {
   const { input, name, places } = parts.session

@@ -1,6 +1,6 @@
 /**
- * Hooks of a session without mail. Node's own start is the floor, and a turn also costs what its hooks take beyond
- * their floors. A waiter runs, as in a session in a terminal; then the same hooks without it, as in `claude -p`.
+ * Hooks of a session without mail. Node's own start is the floor. The last row adds what the three hooks of a
+ * turn take beyond their floors. The first rows have no waiter, as `claude -p`; the others have one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
