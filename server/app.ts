@@ -124,6 +124,11 @@ export async function useRoutes(app: FastifyInstance, context: Context): Promise
     }
     done()
   })
+  // The client of an ended wait then connects again, to another node if there is one.
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (context.stopping.aborted) reply.header('connection', 'close')
+    done()
+  })
   useRawBodies(app)
   useContractValidation(app)
   await useOpenapi(app)

@@ -1,8 +1,8 @@
 /**
  * One running server: database, context, HTTP and shutdown.
  *
- * When the server stops, readiness turns false, waits end, requests in flight finish, and the database is
- * checkpointed and closed. Connections that are still open after ten seconds are closed.
+ * When the server stops, readiness turns false, waits end, another node leads, requests in flight finish, and
+ * the database is checkpointed and closed. Connections that are still open after ten seconds are closed.
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -269,14 +269,15 @@ async function running({
     for (const stopTimer of stopTimers) stopTimer()
     renewal?.stop()
     context.streams.stop()
+    const steppingDown = store.nodes.stepDown()
     try {
       rmSync(addressPath(config.data), { force: true })
     } finally {
       // Otherwise the process would live on without a server.
-      await closeAll()
+      await closeAll(steppingDown)
     }
   }
-  const closeAll = async () => {
+  const closeAll = async (steppingDown: Promise<void>) => {
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
     clearTimeout(cut)
@@ -284,6 +285,7 @@ async function running({
     await context.packages.close()
     await context.sharing?.stop()
     await context.bus.close()
+    await steppingDown
     await store.close()
     lock.release()
     end.resolve(0)

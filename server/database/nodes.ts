@@ -13,6 +13,8 @@ export interface Nodes {
   leads(): boolean
   /** Calls back each time this node becomes the leader. */
   onLead(act: () => void): void
+  /** Lets another node lead, before this one ends. It answers requests until then. */
+  stepDown(): Promise<void>
   /** Lists the nodes that are alive, by name. */
   list(): Promise<readonly NodeEntry[]>
 }
@@ -65,6 +67,7 @@ export function loneNode(id: string, self: NodeSelf | undefined, clock: () => Da
     isMember: () => true,
     leads: () => true,
     onLead: () => {},
+    stepDown: async () => {},
     async list() {
       const seenAt = clock().toISOString()
       if (self === undefined) return []

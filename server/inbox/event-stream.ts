@@ -49,6 +49,7 @@ const forcedMs = 1000
 function outletOf(reply: FastifyReply): Outlet {
   reply.hijack()
   const response = reply.raw
+  const { socket } = reply.request.raw
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) response.setHeader(name, value)
   }
@@ -70,7 +71,7 @@ function outletOf(reply: FastifyReply): Outlet {
     end(reason: StreamEnd) {
       if (reason === 'slow') return void response.destroy()
       if (reason instanceof ApiError) response.end(frame('session', { code: reason.code }))
-      else response.end()
+      else response.end(() => reason === 'restart' && socket.destroySoon())
       const timer = setTimeout(() => response.destroy(), reason === 'finished' ? finishMs : forcedMs)
       timer.unref()
       response.once('close', () => clearTimeout(timer))

@@ -25,7 +25,7 @@ import { createListeners } from './listeners.ts'
 import { Membership } from './membership.ts'
 import { migrate } from './migrate.ts'
 import { readMoved, settleArrival } from './moving.ts'
-import { joinDatabase } from './nodes.ts'
+import { isLedByOther, joinDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit } from './probe.ts'
@@ -159,7 +159,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
         await reader.close()
         await writer.close()
         await witness.close()
-        if (membership?.leads()) await noteLast(link, steady)
+        if (membership?.isMember()) await noteLast(link, steady, membership.id)
         await membership?.leave()
         await sharedLink.close()
         await link.close()
@@ -248,12 +248,16 @@ async function vacuum(settings: ConnectionSettings): Promise<boolean> {
   }
 }
 
-/** Writes a last reading of the clocks. If the database does not answer, the next start has an older one. */
-async function noteLast(link: Link, steady: WrittenSteadyClock): Promise<void> {
+/**
+ * Writes a last reading of the clocks, unless another node leads. If the database does not answer, the next
+ * start has an older one.
+ */
+async function noteLast(link: Link, steady: WrittenSteadyClock, id: string): Promise<void> {
   const { wall_ms, steady_ms } = steady.read()
   try {
     const { connection } = await link.get()
-    await connection.query({ ...writeReading, values: [wall_ms, steady_ms] })
+    if (!(await isLedByOther(connection, id)))
+      await connection.query({ ...writeReading, values: [wall_ms, steady_ms] })
   } catch {
     // The reading that a commit wrote applies.
   }

@@ -3,8 +3,7 @@
  *
  * - A beat every two seconds says that the node is alive. If its last beat is older than ten seconds, the
  *   others count it as ended and remove it. It then answers nothing until it has joined again.
- * - One node leads: it holds a lease of 15 seconds and renews it every five. A lease of a node that is gone is
- *   free at once.
+ * - One node leads: it holds a lease, see `lease.ts`. The others look every second whether it is free.
  * - A node believes in its own beat and lease from the moment it asked for them. So it stops believing before
  *   the others do.
  */
@@ -13,6 +12,7 @@ import { retryAfterMs } from '../../retry-after.ts'
 import type { NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
 import { deadAfterMs } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
+import { Lease, lookEveryMs } from './lease.ts'
 import type { Link } from './link.ts'
 import { beatEveryMs, type Joining, leaveDatabase, listNodes, tryJoining } from './nodes.ts'
 
@@ -36,25 +36,32 @@ export interface MembershipOptions {
 }
 
 const againAfterMs = 250
-const leaseMs = 15_000
-const renewEveryMs = 5000
 
 export class Membership implements Nodes {
   readonly id: string
   readonly #options: MembershipOptions
   readonly #acts: (() => void)[] = []
-  /** Moments of asking for what was granted. */
+  /** When the last confirmed beat was sent. */
   #beatMs = Number.NEGATIVE_INFINITY
-  #leaseMs = Number.NEGATIVE_INFINITY
-  #triedMs = Number.NEGATIVE_INFINITY
+  readonly #lease: Lease
   #lagMs = 0
   #isLeaving = false
-  #running: Promise<void> | undefined
+  /** Ends with the last use of the connection. One at a time, so that no second connection is opened. */
+  #last: Promise<unknown> = Promise.resolve()
+  #isBeating = false
+  #isLooking = false
   #timer: NodeJS.Timeout | undefined
+  #looks: NodeJS.Timeout | undefined
 
   private constructor(options: MembershipOptions) {
     this.#options = options
     this.id = options.node.id
+    this.#lease = new Lease({
+      ...{ holder: this.id, monotonicMs: options.monotonicMs },
+      onTaken: () => {
+        for (const act of this.#acts) act()
+      },
+    })
   }
 
   /** The node has joined already. */
@@ -67,6 +74,7 @@ export class Membership implements Nodes {
       throw error
     }
     membership.#plan(beatEveryMs)
+    membership.#looks = setInterval(() => membership.#look(), lookEveryMs).unref()
     return membership
   }
 
@@ -75,7 +83,17 @@ export class Membership implements Nodes {
   }
 
   leads(): boolean {
-    return this.isMember() && this.#options.monotonicMs() - this.#leaseMs < leaseMs
+    return this.isMember() && this.#lease.isHeld()
+  }
+
+  async stepDown(): Promise<void> {
+    clearInterval(this.#looks)
+    this.#lease.giveUp()
+    try {
+      await this.#inTurn((connection) => this.#lease.free(connection))
+    } catch {
+      // If the database does not answer, the others wait until the lease is over.
+    }
   }
 
   onLead(act: () => void): void {
@@ -84,8 +102,7 @@ export class Membership implements Nodes {
 
   async list(): Promise<NodeEntry[]> {
     try {
-      const { connection } = await this.#options.link.get()
-      return await listNodes(connection)
+      return await this.#inTurn(listNodes)
     } catch (cause) {
       throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
     }
@@ -94,14 +111,15 @@ export class Membership implements Nodes {
   /** The database does not know this node. It answers nothing until it has joined again. */
   noteRemoved(): void {
     this.#beatMs = Number.NEGATIVE_INFINITY
-    if (this.#running === undefined) this.#plan(0)
+    if (!this.#isBeating) this.#plan(0)
   }
 
   /** Ends the beats, and frees the lease and the place of this node. */
   async leave(): Promise<void> {
     this.#isLeaving = true
     clearTimeout(this.#timer)
-    await this.#running
+    clearInterval(this.#looks)
+    await this.#last
     this.#beatMs = Number.NEGATIVE_INFINITY
     await leaveDatabase(this.#options.link, this.id)
   }
@@ -109,15 +127,29 @@ export class Membership implements Nodes {
   #plan(afterMs: number): void {
     clearTimeout(this.#timer)
     const dueMs = this.#options.monotonicMs() + afterMs
-    this.#timer = setTimeout(() => {
-      this.#running = this.#run(dueMs).finally(() => {
-        this.#running = undefined
+    this.#timer = setTimeout(() => void this.#run(dueMs), afterMs).unref()
+  }
+
+  #inTurn<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
+    const done = this.#last.then(async () => act((await this.#options.link.get()).connection))
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  /** Takes the lease if it is free. A database that does not answer is reported by the beat. */
+  #look(): void {
+    if (this.#isLooking || this.#isBeating || !this.isMember()) return
+    this.#isLooking = true
+    this.#inTurn((connection) => this.#lease.keep(connection))
+      .catch(() => {})
+      .finally(() => {
+        this.#isLooking = false
       })
-    }, afterMs).unref()
   }
 
   async #run(dueMs: number): Promise<void> {
     const { monotonicMs, onError = () => {} } = this.#options
+    this.#isBeating = true
     try {
       await this.#beat(dueMs)
       if (!this.#isLeaving) this.#plan(Math.max(0, dueMs + beatEveryMs - monotonicMs()))
@@ -127,12 +159,17 @@ export class Membership implements Nodes {
       this.#isLeaving = true
       clearTimeout(this.#timer)
       this.#options.onTakenOver(error)
+    } finally {
+      this.#isBeating = false
     }
   }
 
-  async #beat(dueMs: number): Promise<void> {
-    const { link, load, monotonicMs, check } = this.#options
-    const { connection } = await link.get()
+  #beat(dueMs: number): Promise<void> {
+    return this.#inTurn((connection) => this.#beatOn(connection, dueMs))
+  }
+
+  async #beatOn(connection: PostgresConnection, dueMs: number): Promise<void> {
+    const { load, monotonicMs, check } = this.#options
     const askedMs = monotonicMs()
     const { percent, waits } = load()
     const { count } = await connection.query({
@@ -145,24 +182,13 @@ export class Membership implements Nodes {
     await check(connection)
     this.#beatMs = askedMs
     await connection.query(removeDead)
-    await this.#renewLease(connection)
+    await this.#lease.keep(connection)
   }
 
   async #joinAgain(connection: PostgresConnection): Promise<void> {
     this.#beatMs = Number.NEGATIVE_INFINITY
     const obstacle = await tryJoining(connection, this.#options.node)
     if (obstacle !== undefined) throw new TakenOverError(obstacle.reason)
-  }
-
-  async #renewLease(connection: PostgresConnection): Promise<void> {
-    const { monotonicMs } = this.#options
-    const askedMs = monotonicMs()
-    if (askedMs - this.#triedMs < renewEveryMs - beatEveryMs / 2) return
-    this.#triedMs = askedMs
-    const led = this.leads()
-    const { count } = await connection.query({ ...renewLease, values: [this.id] })
-    this.#leaseMs = count === 1 ? askedMs : Number.NEGATIVE_INFINITY
-    if (count === 1 && !led) for (const act of this.#acts) act()
   }
 }
 
@@ -176,13 +202,4 @@ const removeDead = {
   name: 'remove_dead',
   text: `DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
     WHERE seen_at < clock_timestamp() - interval '${deadAfterMs} ms' FOR UPDATE SKIP LOCKED)`,
-}
-
-const renewLease = {
-  name: 'renew_lease',
-  text: `INSERT INTO leases (name, holder, until)
-    VALUES ('leader', $1, clock_timestamp() + interval '${leaseMs} ms')
-    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-      WHERE leases.holder = excluded.holder OR leases.until < clock_timestamp()
-        OR NOT EXISTS (SELECT 1 FROM nodes WHERE id = leases.holder)`,
 }

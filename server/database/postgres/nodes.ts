@@ -113,6 +113,15 @@ export async function leaveDatabase(link: Link, id: string): Promise<void> {
   await link.close()
 }
 
+export async function isLedByOther(connection: PostgresConnection, id: string): Promise<boolean> {
+  const { rows } = await connection.query({
+    text: `SELECT 1 FROM leases JOIN nodes ON nodes.id = leases.holder
+      WHERE leases.name = 'leader' AND holder <> $1 AND until > clock_timestamp()`,
+    values: [id],
+  })
+  return rows.length > 0
+}
+
 /** Lists the nodes that are alive, by name. */
 export async function listNodes(connection: PostgresConnection): Promise<NodeEntry[]> {
   const { rows } = await connection.query<EntryRow>({ text: list })

@@ -1,0 +1,105 @@
+/**
+ * A node that gets SIGTERM hands its work to the others: it lets another one lead, ends its waits, and answers
+ * the requests that it has begun. Its clients reach another node through a balancer without affinity.
+ */
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listenTransports } from '../../../sdk/delivery/transport-choice.ts'
+import type { Bridge } from '../../../sdk/program.ts'
+import { enroll, type TestAgent } from '../../support/agent.ts'
+import { type Balancer, startBalancer } from '../../support/balancer.ts'
+import { closeNodes, readNodes, startNodes } from '../../support/cluster-nodes.ts'
+import { agentAt } from '../../support/nodes.ts'
+import { postgresOnly } from '../../support/one-store.ts'
+import { setUpOwner } from '../../support/owner.ts'
+import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
+import type { Ending, ServerProcess } from '../../support/process.ts'
+import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
+
+/** Listeners of each transport. With a balancer in turns, both nodes hold some of each. */
+const each = 2
+
+postgresOnly()
+
+describe.skipIf(!hasPostgres)('a node that drains', () => {
+  let cluster: Cluster
+  let nodes: ServerProcess[] = []
+  let balancer: Balancer
+  let ada: Bridge
+  const listeners: { readonly agent: TestAgent; readonly ear: Ear }[] = []
+
+  beforeAll(async () => {
+    cluster = await Cluster.start()
+    nodes = await startNodes(cluster, 2)
+    const [first] = nodes as [ServerProcess]
+    balancer = await startBalancer(nodes.map(({ port }) => port))
+    const owner = await setUpOwner(first.url, first.setupLink)
+    const project = await owner.createProject('demo', { policy: { message_budget: 1_000_000 } })
+    const agent = async (name: string) => {
+      const { id } = await owner.createAgent(project.id, name)
+      const enrolled = await enroll(first.url, await owner.enrollmentCode(project.id, id), () => new Date())
+      await enrolled.startSession()
+      return agentAt(balancer, enrolled)
+    }
+    ada = bridgeOf(await agent('ada'))
+    for (const transport of listenTransports)
+      for (let index = 0; index < each; index += 1) {
+        const listener = await agent(`${transport} ${index}`)
+        const ear = new Ear(bridgeOf(listener), { transports: [transport] })
+        listeners.push({ agent: listener, ear })
+        await ear.on(transport)
+      }
+  }, 60_000)
+  afterAll(async () => {
+    await Promise.all(listeners.map(({ ear }) => ear.stop()))
+    await balancer?.close()
+    await closeNodes(nodes)
+    await cluster?.close()
+  })
+
+  const leaders = async () => (await readNodes(cluster)).filter(({ leads }) => leads).map(({ name }) => name)
+
+  test('gives its lead and its waits away at once, and loses no message meanwhile', async () => {
+    const [first] = nodes as [ServerProcess, ServerProcess]
+    expect(await leaders()).toEqual(['a'])
+    const busy = await holdRequest(first)
+    const ended = first.kill('SIGTERM')
+    const stoppedMs = performance.now()
+    let ending: Ending | undefined
+    void ended.then((value) => {
+      ending = value
+    })
+    const sinceMs = () => Math.round(performance.now() - stoppedMs)
+    const leads = expect.poll(leaders, { timeout: 2000, interval: 20 }).toEqual(['b'])
+    const arrivals: number[] = []
+    for (let round = 0; round < 8; round += 1) {
+      const sentMs = performance.now()
+      const body = `round ${round}`
+      await Promise.all(
+        listeners.map(async ({ agent, ear }) => {
+          await ada.messages.send({ recipient_agent_id: agent.id, type: 'note', body })
+          await ear.heard(body)
+          arrivals.push(performance.now() - sentMs)
+        }),
+      )
+    }
+    await leads
+    // The node still holds the request that it had begun.
+    expect({ ending, ms: sinceMs() }).toMatchObject({ ending: undefined })
+    busy.destroy()
+    expect(await ended).toEqual({ code: 0, signal: null })
+    expect(Math.max(...arrivals)).toBeLessThan(2000)
+    for (const { ear } of listeners) expect(new Set(ear.bodies).size).toBe(8)
+    expect((await readNodes(cluster)).map(({ name }) => name)).toEqual(['b'])
+  })
+})
+
+/** Begins a request whose body does not end, so that the node has something to wait for. */
+async function holdRequest({ port }: ServerProcess): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => socket.destroy())
+  const head =
+    'POST /api/admin/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
+  await new Promise<void>((resolve) => socket.write(head, () => resolve()))
+  return socket
+}
