@@ -54,6 +54,8 @@ export interface ServerChance {
   readonly packagePace?: Pace
   /** Replaces standard error. */
   readonly logTo?: LogStream
+  /** Number of migrations that this program claims to know. */
+  readonly program?: number
   /** Folder of the client package. */
   readonly clientFolder?: string
 }

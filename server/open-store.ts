@@ -17,6 +17,8 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly self?: NodeSelf
   /** Called if a PostgreSQL database does not answer the beat of this node. */
   readonly onBeatError?: (error: unknown) => void
+  /** Called once if a PostgreSQL database requires a newer program than this one. */
+  readonly onOutdated?: (error: Error) => void
   /** Called once if a PostgreSQL database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
   /** Called if a failover of PostgreSQL may have lost nonces, with the raised replay floor. */

@@ -34,7 +34,7 @@ import type { WatchingMeters } from './metrics/registry.ts'
 import { loadOf, observe } from './observe.ts'
 import { openPackages, requireNoneElsewhere } from './open-packages.ts'
 import { openStore } from './open-store.ts'
-import { linkUrl, makeLinkToken } from './owners/links.ts'
+import { linkUrl, makeFirstToken } from './owners/links.ts'
 import { hasOpenSetup } from './owners/store.ts'
 import type { Packages } from './package-store/packages.ts'
 import { packageStoreOf } from './packages-place.ts'
@@ -54,7 +54,10 @@ export interface RunningServer {
   readonly setupLink: string | undefined
   /** URL of the metrics. Undefined if metrics are off. */
   readonly metricsUrl: string | undefined
-  /** Resolves with the exit code: 0 after a clean stop, 1 if the database failed. */
+  /**
+   * Resolves with the exit code: 0 after a clean stop, 1 if the database failed, 7 if it requires a newer
+   * program.
+   */
   readonly finished: Promise<number>
   /** Reads certificate and key again. Does nothing without TLS. */
   reloadCertificate(): void
@@ -62,6 +65,7 @@ export interface RunningServer {
 }
 
 const graceMs = 10_000
+const outdatedCode = 7
 
 export async function startServer(config: Config, chance: ServerChance = {}): Promise<RunningServer> {
   const { databaseClock, ...clocks } = createStoreClocks(config, chance)
@@ -76,6 +80,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
   const end = Promise.withResolvers<number>()
   const stopping = new AbortController()
   const commits = createCommitListeners()
+  const outdated = Promise.withResolvers<void>()
   let store: NodeDatabase | undefined
   let scrapes: ScrapeListener | undefined
   let bus = noBus
@@ -111,9 +116,14 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         name: config.nodeName,
         version,
         load: () => (serving === undefined ? { percent: 0, waits: 0 } : loadOf(serving)),
+        ...(chance.program !== undefined && { program: chance.program }),
         settings: { portalOrigin: config.portalOrigin, packages: packageStoreOf(config) },
       },
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
+      onOutdated(error) {
+        app.log.fatal({ err: error }, 'a newer program has migrated the database; this node drains and stops')
+        outdated.resolve()
+      },
       onForgotten: (error) =>
         app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
       onFailover: (floor) =>
@@ -160,7 +170,17 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
     scrapes = config.metrics && meters && (await listenForScrapes(config.metrics, meters))
     await app.listen({ host: bound(config), port: config.port })
     meters?.watch(observe(context, store))
-    return await running({ config, app, context, store, scrapes, lock, end, stopping })
+    return await running({
+      config,
+      app,
+      context,
+      store,
+      scrapes,
+      lock,
+      end,
+      stopping,
+      outdated: outdated.promise,
+    })
   } catch (error) {
     await scrapes?.close()
     await app.close()
@@ -228,6 +248,8 @@ interface Running {
   readonly lock: { release(): void }
   readonly end: PromiseWithResolvers<number>
   readonly stopping: AbortController
+  /** Resolves if the database requires a newer program. */
+  readonly outdated: Promise<void>
 }
 
 async function running({
@@ -239,6 +261,7 @@ async function running({
   lock,
   end,
   stopping,
+  outdated,
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
   const { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes } = config
@@ -264,7 +287,14 @@ async function running({
   const setupLink = await offerSetup(context)
 
   let stopped: Promise<void> | undefined
-  const shutDown = async () => {
+  const stop = (code = 0) => (stopped ??= shutDown(code))
+  outdated
+    .then(() => stop(outdatedCode))
+    .catch((error: unknown) => {
+      app.log.fatal({ err: error }, 'the node did not stop cleanly')
+      end.resolve(1)
+    })
+  const shutDown = async (code: number) => {
     stopping.abort()
     for (const stopTimer of stopTimers) stopTimer()
     renewal?.stop()
@@ -274,10 +304,10 @@ async function running({
       rmSync(addressPath(config.data), { force: true })
     } finally {
       // Otherwise the process would live on without a server.
-      await closeAll(steppingDown)
+      await closeAll(steppingDown, code)
     }
   }
-  const closeAll = async (steppingDown: Promise<void>) => {
+  const closeAll = async (steppingDown: Promise<void>, code: number) => {
     const cut = setTimeout(() => app.server.closeAllConnections(), graceMs)
     await app.close()
     clearTimeout(cut)
@@ -288,7 +318,7 @@ async function running({
     await steppingDown
     await store.close()
     lock.release()
-    end.resolve(0)
+    end.resolve(code)
   }
   return {
     url,
@@ -299,7 +329,7 @@ async function running({
     metricsUrl: scrapes?.url,
     finished: end.promise,
     reloadCertificate: () => renewal?.reload(),
-    stop: () => (stopped ??= shutDown()),
+    stop: () => stop(),
   }
 }
 
@@ -321,5 +351,6 @@ function renewing(app: FastifyInstance, { log, clock }: Context, files: TlsFiles
  */
 async function offerSetup(context: Context): Promise<string | undefined> {
   if (await context.read((db) => hasOpenSetup(db, context.steady.now()))) return undefined
-  return linkUrl(context.portalOrigin(), 'setup', await makeLinkToken(context, 'setup'))
+  const token = await makeFirstToken(context)
+  return token === undefined ? undefined : linkUrl(context.portalOrigin(), 'setup', token)
 }

@@ -49,6 +49,8 @@ export interface NodeSelf {
   readonly load: () => NodeLoad
   /** Without them, no other node may serve meanwhile. */
   readonly settings?: SharedSettings
+  /** Number of the last migration that its program has, by default all of them. */
+  readonly program?: number
 }
 
 /** Settings that all nodes of a database share. */

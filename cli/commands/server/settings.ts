@@ -147,6 +147,10 @@ const named: Readonly<Record<string, Way>> = {
     'conflict',
     'a newer bridge has used this database; install that version or a newer one',
   ],
+  OutdatedProgramError: [
+    'conflict',
+    'bridge --version names this program; bridge server status shows the others',
+  ],
   MigrationHistoryError: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStoreError: ['unexpected'],
   UnfitDatabaseError: ['unexpected', 'bridge server doctor examines the database'],
@@ -163,7 +167,7 @@ const named: Readonly<Record<string, Way>> = {
   TargetNotEmptyError: ['conflict', 'name an empty database or folder; nothing was changed'],
   OtherEnvelopeKeyError: [
     'conflict',
-    'restore the key from a copy; if it is lost: bridge server rotate-key --lost makes a new one',
+    'copy the key from another node or from a backup, or name its file with --envelope-key-file; if it is lost: bridge server rotate-key --lost makes a new one',
   ],
   CopyDiffersError: ['integrity', 'the node starts as before; run bridge server doctor'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Config, RunningServer } from '../../../server/main.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
-import { CommandError } from '../../exit-codes.ts'
+import { CommandError, exitCodes } from '../../exit-codes.ts'
 import { configOf, onHost, type Server, type SettingOptions, withData } from './settings.ts'
 
 export function startCommand(context: CliContext, run = start): Command {
@@ -47,6 +47,11 @@ export async function runUntilEnd(
   const stopWatching = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
   const code = await ending(running, signal).finally(stopWatching)
   if (code === 0) return
+  if (code === exitCodes.conflict) {
+    throw new CommandError('conflict', 'a newer program has migrated the database and the node has stopped', {
+      hint: 'install the version of the other nodes',
+    })
+  }
   throw new CommandError('unexpected', 'the store failed and the server has stopped', {
     hint: 'the log above shows why',
   })

@@ -48,6 +48,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly node?: ServingNode
   /** Id of the move by which the installation left the data folder, if it did. */
   readonly departure?: string | undefined
+  /** Called once if a migration requires a newer program than this one. */
+  readonly onOutdated?: (error: Error) => void
   /** Called if the beat of the node fails. */
   readonly onBeatError?: (error: unknown) => void
   /** File of the witness. */
@@ -75,7 +77,7 @@ const beatLimits = { connectWithinMs: 3000, answerWithinMs: 6000 }
 /**
  * Brings the schema up to date and opens the database. @throws UnfitDatabaseError, NotInitialisedError,
  * NewerDatabaseError, MovedError, MoveUnfinishedError, DatabaseForgotError, DatabaseServedError,
- * OtherEnvelopeKeyError; errors of connecting
+ * OutdatedProgramError, OtherEnvelopeKeyError; errors of connecting
  */
 export async function openPostgresDatabase(options: PostgresOptions): Promise<NodeDatabase> {
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, node } = options
@@ -109,11 +111,12 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     if (node !== undefined) {
       if (!finishesRestore && options.envelopeKeyFile !== undefined)
         await recordKey(connection, options.envelopeKeyFile)
-      const joining = { ...node, settings: node.settings, program: migrations.length }
+      const joining = { ...node, settings: node.settings, program: node.program ?? migrations.length }
       await joinDatabase(connection, joining)
       membership = await Membership.start({
         ...{ link: new Link({ ...settings, limits: beatLimits }), node: joining, load: node.load },
         ...{ monotonicMs, check, onError: options.onBeatError, onTakenOver: onFatal },
+        onOutdated: options.onOutdated,
       })
     }
     const ids = createIds(undefined, random)

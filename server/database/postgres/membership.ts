@@ -14,7 +14,14 @@ import { deadAfterMs } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
 import { Lease, lookEveryMs } from './lease.ts'
 import type { Link } from './link.ts'
-import { beatEveryMs, type Joining, leaveDatabase, listNodes, tryJoining } from './nodes.ts'
+import {
+  beatEveryMs,
+  type Joining,
+  leaveDatabase,
+  listNodes,
+  OutdatedProgramError,
+  tryJoining,
+} from './nodes.ts'
 
 /** A node beside which this one cannot serve has taken its place, so this process must stop. */
 export class TakenOverError extends Error {
@@ -33,6 +40,8 @@ export interface MembershipOptions {
   readonly onError?: ((error: unknown) => void) | undefined
   /** Called once if a node beside which this one cannot serve has taken its place. */
   readonly onTakenOver: (error: TakenOverError) => void
+  /** Called once if a migration requires a newer program. The node serves until it has left. */
+  readonly onOutdated?: ((error: OutdatedProgramError) => void) | undefined
 }
 
 const againAfterMs = 250
@@ -46,6 +55,7 @@ export class Membership implements Nodes {
   readonly #lease: Lease
   #lagMs = 0
   #isLeaving = false
+  #isOutdated = false
   /** Ends with the last use of the connection. One at a time, so that no second connection is opened. */
   #last: Promise<unknown> = Promise.resolve()
   #isBeating = false
@@ -172,10 +182,11 @@ export class Membership implements Nodes {
     const { load, monotonicMs, check } = this.#options
     const askedMs = monotonicMs()
     const { percent, waits } = load()
-    const { count } = await connection.query({
+    const { count, rows } = await connection.query<{ oldest: number }>({
       ...beat,
       values: [this.id, percent, waits, Math.round(this.#lagMs)],
     })
+    this.#noteOldest(rows[0]?.oldest ?? 0)
     if (count === 0) await this.#joinAgain(connection)
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
     // Before the node counts as a member again, because the database may be another one.
@@ -183,6 +194,13 @@ export class Membership implements Nodes {
     this.#beatMs = askedMs
     await connection.query(removeDead)
     await this.#lease.keep(connection)
+  }
+
+  #noteOldest(oldest: number): void {
+    const { node, onOutdated } = this.#options
+    if (node.program >= oldest || this.#isOutdated) return
+    this.#isOutdated = true
+    onOutdated?.(new OutdatedProgramError(oldest, node.program))
   }
 
   async #joinAgain(connection: PostgresConnection): Promise<void> {
@@ -195,7 +213,7 @@ export class Membership implements Nodes {
 const beat = {
   name: 'beat',
   text: `UPDATE nodes SET seen_at = clock_timestamp(), beat = beat + 1, load_percent = $2, waits = $3,
-    lag_ms = $4 WHERE id = $1`,
+    lag_ms = $4 WHERE id = $1 RETURNING (SELECT number FROM oldest_program) AS oldest`,
 }
 
 const removeDead = {

@@ -35,8 +35,25 @@ export const beatEveryMs = 2000
 const lookEveryMs = 500
 const patienceMs = lookEveryMs * 6
 
-/** Makes this node one that serves. Waits for a node that may have ended. @throws DatabaseServedError */
+/** The database requires a newer program at each of its nodes. */
+export class OutdatedProgramError extends Error {
+  override readonly name = 'OutdatedProgramError'
+
+  constructor(oldest: number, program: number) {
+    super(
+      `this program knows ${program} migrations, and the database requires nodes that know ${oldest}; install the version of the other nodes`,
+    )
+  }
+}
+
+/**
+ * Makes this node one that serves. Waits for a node that may have ended. @throws DatabaseServedError,
+ * OutdatedProgramError
+ */
 export async function joinDatabase(connection: PostgresConnection, node: Joining): Promise<void> {
+  const { rows } = await connection.query<{ number: number }>({ text: 'SELECT number FROM oldest_program' })
+  const oldest = rows[0]?.number ?? 0
+  if (node.program < oldest) throw new OutdatedProgramError(oldest, node.program)
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const obstacle = await tryJoining(connection, node)
     if (obstacle === undefined) {
