@@ -26,7 +26,10 @@ export const Readiness = named(
       migrations: Type.Boolean(),
       database: Type.Boolean(),
       storage: Type.Boolean(),
-      nodes: Type.Boolean({ description: 'Whether no other node can write to the same data.' }),
+      nodes: Type.Boolean({
+        description:
+          'Whether no other process writes to the data folder of this node, and the other nodes of its database count it as alive.',
+      }),
     }),
     peers: Type.Union([Type.Literal('none'), Type.Literal('notified'), Type.Literal('polled')], {
       description:
