@@ -41,8 +41,8 @@ export function makeLinkToken(maker: Maker, kind: 'setup' | 'sign_in'): Promise<
 }
 
 /**
- * Makes a setup token, unless there is an owner or another one is still valid. Of nodes that start at the same
- * time, one makes a token.
+ * Makes a setup token, unless there is an owner or another one is still valid. If several nodes start
+ * at the same time, one makes a token.
  */
 export const makeFirstToken = (maker: Maker): Promise<string | undefined> =>
   maker.write(nodeLane, async (tx) =>

@@ -167,7 +167,7 @@ const named: Readonly<Record<string, Way>> = {
   TargetNotEmptyError: ['conflict', 'name an empty database or folder; nothing was changed'],
   OtherEnvelopeKeyError: [
     'conflict',
-    'copy the key from another node or from a backup, or name its file with --envelope-key-file; if it is lost: bridge server rotate-key --lost makes a new one',
+    'restore the key from a copy, such as that of another node, or name its file with --envelope-key-file; if it is lost: bridge server rotate-key --lost makes a new one',
   ],
   CopyDiffersError: ['integrity', 'the node starts as before; run bridge server doctor'],
   RestoreUnfinishedError: ['conflict', 'bridge server start'],

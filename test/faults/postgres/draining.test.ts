@@ -18,6 +18,7 @@ import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 
 /** Listeners of each transport. With a balancer in turns, both nodes hold some of each. */
 const each = 2
+const rounds = 4
 
 postgresOnly()
 
@@ -64,15 +65,13 @@ describe.skipIf(!hasPostgres)('a node that drains', () => {
     expect(await leaders()).toEqual(['a'])
     const busy = await holdRequest(first)
     const ended = first.kill('SIGTERM')
-    const stoppedMs = performance.now()
     let ending: Ending | undefined
     void ended.then((value) => {
       ending = value
     })
-    const sinceMs = () => Math.round(performance.now() - stoppedMs)
     const leads = expect.poll(leaders, { timeout: 2000, interval: 20 }).toEqual(['b'])
     const arrivals: number[] = []
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const sentMs = performance.now()
       const body = `round ${round}`
       await Promise.all(
@@ -82,24 +81,31 @@ describe.skipIf(!hasPostgres)('a node that drains', () => {
           arrivals.push(performance.now() - sentMs)
         }),
       )
+      // The node still waits for the request that it had begun.
+      if (round === 0) expect(ending).toBeUndefined()
     }
     await leads
-    // The node still holds the request that it had begun.
-    expect({ ending, ms: sinceMs() }).toMatchObject({ ending: undefined })
     busy.destroy()
     expect(await ended).toEqual({ code: 0, signal: null })
     expect(Math.max(...arrivals)).toBeLessThan(2000)
-    for (const { ear } of listeners) expect(new Set(ear.bodies).size).toBe(8)
+    for (const { ear } of listeners) expect(new Set(ear.bodies).size).toBe(rounds)
     expect((await readNodes(cluster)).map(({ name }) => name)).toEqual(['b'])
   })
 })
 
 /** Begins a request whose body does not end, so that the node has something to wait for. */
-async function holdRequest({ port }: ServerProcess): Promise<Socket> {
+async function holdRequest({ url, port }: ServerProcess): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
-  const head =
-    'POST /api/admin/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{'
-  await new Promise<void>((resolve) => socket.write(head, () => resolve()))
+  const lines = [
+    'POST /api/admin/session HTTP/1.1',
+    'Host: x',
+    `Origin: ${url}`,
+    'Content-Type: application/json',
+    'Content-Length: 100',
+  ]
+  await new Promise<void>((resolve) => socket.write(`${lines.join('\r\n')}\r\n\r\n{`, () => resolve()))
+  // Answered after the node has read the bytes above.
+  await fetch(`${url}/api/health`)
   return socket
 }
