@@ -10,6 +10,7 @@ import type { Acknowledged } from '../../sdk/contract/agent/messages.ts'
 import { ApiError } from '../api-error.ts'
 import { type Actor, agentActor, ownerActor, recordAudit } from '../audit/store.ts'
 import type { Context } from '../context.ts'
+import { inboxOf } from '../database/touches.ts'
 import type { Tx } from '../database/tx.ts'
 import { type Admitted, writeAs } from '../identity/admission.ts'
 import type { AgentCaller, OwnerCaller } from '../identity/callers.ts'
@@ -29,7 +30,7 @@ export function acknowledge(
       await store.subtractFromInbox(tx, agent.agent_id, result.acknowledged.length)
     return result
   }
-  return writeAs(context, caller, unit, [])
+  return writeAs(context, caller, unit, { alone: [inboxOf(caller.agent_id)] })
 }
 
 export function acknowledgeAsOwner(

@@ -32,15 +32,14 @@ const toOwner = prepared<{ id: string; project_id: string }>()((db, p) =>
 
 /** Returns the messages of the recipient that have one of the ids. */
 export async function findAddressed(tx: Tx, recipient: Recipient, ids: readonly string[]): Promise<Found[]> {
-  const found: Found[] = []
-  for (const id of ids) {
-    const message =
+  const found = await Promise.all(
+    ids.map((id) =>
       'agentId' in recipient
-        ? await inInbox.first(tx.db, { id, agent_id: recipient.agentId })
-        : await toOwner.first(tx.db, { id, project_id: recipient.ownerOf })
-    if (message !== undefined) found.push(message)
-  }
-  return found
+        ? inInbox.first(tx.db, { id, agent_id: recipient.agentId })
+        : toOwner.first(tx.db, { id, project_id: recipient.ownerOf }),
+    ),
+  )
+  return found.filter((message) => message !== undefined)
 }
 
 const acknowledge = prepared<{ id: string; now: string }>()((db, p) =>
@@ -59,7 +58,7 @@ const acknowledge = prepared<{ id: string; now: string }>()((db, p) =>
  * yet.
  */
 export async function markAcknowledged(tx: Tx, ids: readonly string[]): Promise<void> {
-  for (const id of ids) await acknowledge.run(tx.db, { id, now: tx.nowIso })
+  await Promise.all(ids.map((id) => acknowledge.run(tx.db, { id, now: tx.nowIso })))
 }
 
 const subtractWaiting = prepared<{ agent_id: string; count: number }>()((db, p) =>

@@ -83,15 +83,25 @@ async function readBack(tx: Tx, projectId: string, id: string): Promise<Conversa
 }
 
 export function listConversations(context: Context, caller: AgentCaller, query: PageQuery) {
-  return readAs(context, caller, async (db, agent) => {
-    const { items: conversations, ...page } = await store.listForAgent(db, agent.agent_id, query)
-    return { conversations, ...page }
-  })
+  return readAs(
+    context,
+    caller,
+    async (db, agent) => {
+      const { items: conversations, ...page } = await store.listForAgent(db, agent.agent_id, query)
+      return { conversations, ...page }
+    },
+    { alone: [] },
+  )
 }
 
 export function getConversation(context: Context, caller: AgentCaller, id: string): Promise<Conversation> {
-  return readAs(context, caller, async (db, agent) => {
-    const found = requireReadable(await store.findForAgent(db, agent.project_id, agent.agent_id, id))
-    return store.toConversation(found.row)
-  })
+  return readAs(
+    context,
+    caller,
+    async (db, agent) => {
+      const found = requireReadable(await store.findForAgent(db, agent.project_id, agent.agent_id, id))
+      return store.toConversation(found.row)
+    },
+    { alone: [] },
+  )
 }

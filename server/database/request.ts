@@ -1,12 +1,13 @@
 /** Requests that share one transaction, and their outcomes. */
 import type { Nonce } from './nonces.ts'
+import type { Touches } from './touches.ts'
 import type { Tx } from './tx.ts'
 
 export interface Request {
   readonly unit: (tx: Tx) => Promise<unknown>
   readonly nonce: Nonce | undefined
-  /** Ids of what the unit reads and changes, as in `WriteOptions`. */
-  readonly touches?: readonly string[] | undefined
+  /** As in `WriteOptions`. */
+  readonly touches?: Touches | undefined
 }
 
 /** Result of one request of a committed group. */

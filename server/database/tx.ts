@@ -2,6 +2,7 @@
 import { ApiError } from '../api-error.ts'
 import { retryAfterMs } from '../retry-after.ts'
 import type { UnitView } from './connection.ts'
+import { Counts } from './counts.ts'
 import { unitDb } from './dialect.ts'
 import type { Ids } from './ids.ts'
 import type { SteadyClock, WrittenSteadyClock } from './steady-clock.ts'
@@ -13,6 +14,7 @@ import type { Db } from './tables.ts'
  */
 export interface Tx {
   readonly db: Db
+  readonly counts: Counts
   /** Wall time, the same during the whole unit. */
   readonly now: Date
   /** `now` in the format of the API and of the columns. */
@@ -59,12 +61,14 @@ export class Unit implements Tx {
   readonly now: Date
   readonly nowIso: string
   readonly connection: UnitView
+  readonly counts: Counts
   readonly effects: (() => void)[] = []
   readonly #chance: UnitChance
   readonly steadyNow: Date
 
-  constructor(connection: UnitView, chance: UnitChance) {
+  constructor(connection: UnitView, chance: UnitChance, counts = new Counts()) {
     this.connection = connection
+    this.counts = counts
     this.db = unitDb(connection)
     this.now = chance.clock()
     this.nowIso = this.now.toISOString()

@@ -1,6 +1,7 @@
 /** Interface of the writer: its methods, its events and its reports. */
 import type { Lane, Lanes } from './lanes.ts'
 import type { Nonce } from './nonces.ts'
+import type { Touches } from './touches.ts'
 import type { Tx } from './tx.ts'
 
 export interface WriteOptions {
@@ -9,11 +10,8 @@ export interface WriteOptions {
    * does not run.
    */
   readonly nonce?: Nonce | undefined
-  /**
-   * Ids of agents and conversations whose rows the unit reads and changes, beside rows that only it can have.
-   * PostgreSQL runs units side by side if they name ids and have none in common. A unit that names none runs alone.
-   */
-  readonly touches?: readonly string[] | undefined
+  /** Undefined: the unit may read and change anything, so it runs alone. */
+  readonly touches?: Touches | undefined
 }
 
 /** Listeners of what the writer does. */

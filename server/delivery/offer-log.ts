@@ -21,7 +21,7 @@ export function createOfferLog<Offer>(
     const offers: Offer[] = []
     const written = write(noLane, async (tx) => {
       if (open?.offers === offers) open = undefined
-      for (const offer of offers) await mark(tx, offer)
+      await Promise.all(offers.map((offer) => mark(tx, offer)))
     })
     return { offers, written }
   }

@@ -32,5 +32,5 @@ export interface Offer {
  * session meanwhile, keeps its record.
  */
 export async function markOffered(tx: Tx, { ids, ...offer }: Offer): Promise<void> {
-  for (const id of ids) await offeredTo.run(tx.db, { id, ...offer })
+  await Promise.all(ids.map((id) => offeredTo.run(tx.db, { id, ...offer })))
 }

@@ -9,6 +9,7 @@ import { ApiError } from '../api-error.ts'
 import type { Lane } from '../database/lanes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
+import type { Touches } from '../database/touches.ts'
 import type { Tx } from '../database/tx.ts'
 import type { WriteOptions } from '../database/writer.ts'
 import { type AgentCaller, permits } from './callers.ts'
@@ -120,12 +121,11 @@ export async function writeAs<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (tx: Tx, agent: Admitted) => Promise<T>,
-  /** Ids of what the unit touches beside the agent; see `WriteOptions`. */
-  others?: readonly string[],
+  /** See `WriteOptions`. */
+  touches?: Touches,
   /** Lanes beside that of the project. */
   lanes?: readonly Lane[],
 ): Promise<T> {
-  const touches = others && [caller.agent_id, ...others]
   const admitted = async (tx: Tx) => {
     const agent = await admit(tx.db, caller, tx.now)
     await noteContact(context, tx, agent)
@@ -143,10 +143,10 @@ export async function readAs<T>(
   context: IdentityServices,
   caller: AgentCaller,
   unit: (db: Db, agent: Admitted, now: Date) => Promise<T>,
-  /** As for `writeAs`. */
-  others?: readonly string[],
+  /** As for `writeAs`. Empty: each statement of the read says something for itself. */
+  touches?: Touches,
 ): Promise<T> {
-  if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now), others)
+  if (caller.isNew) return writeAs(context, caller, (tx, agent) => unit(tx.db, agent, tx.now), touches)
   return context.read(async (db) => {
     const now = context.clock()
     return unit(db, await admit(db, caller, now), now)
@@ -158,7 +158,7 @@ export async function readAs<T>(
  * rate_limited
  */
 export async function spendNonce(context: IdentityServices, caller: AgentCaller): Promise<void> {
-  if (caller.isNew) await transact(context, caller, async () => undefined, { touches: [caller.agent_id] })
+  if (caller.isNew) await transact(context, caller, async () => undefined, { touches: { alone: [] } })
 }
 
 /**

@@ -13,6 +13,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import { beforeAll, type PageQuery } from '../database/page.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
+import { inboxOf } from '../database/touches.ts'
 import { type Admitted, readAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { fitting } from '../messages/pages.ts'
@@ -69,7 +70,7 @@ export async function readInbox(context: Context, caller: AgentCaller, size: Pag
       held = hold(context, agent, rows, { now, at })
       return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
     }
-    return await readAs(context, caller, unit, [])
+    return await readAs(context, caller, unit, { alone: [inboxOf(caller.agent_id)] })
   } catch (error) {
     // The read ran in a transaction whose commit failed.
     held?.drop()
@@ -145,18 +146,23 @@ export function listInbox(
   query: PageQuery,
 ): Promise<{ readonly page: Unacknowledged; readonly agent: Admitted }> {
   const { after, limit = limits.pageDefault } = query
-  return readAs(context, caller, async (db, agent) => {
-    const view = { agentId: agent.agent_id, scopes: agent.scopes }
-    const rows = await store.listUnacknowledged(db, view, { after: after ?? beforeAll, limit: limit + 1 })
-    const shown = fitting(rows.slice(0, limit), limits.pageBytes)
-    const page = {
-      messages: shown.map(toMessage),
-      has_more: rows.length > shown.length,
-      next_after: shown.at(-1)?.id ?? after ?? null,
-      waiting: await store.countWaiting(db, agent.agent_id),
-    }
-    return { page, agent }
-  })
+  return readAs(
+    context,
+    caller,
+    async (db, agent) => {
+      const view = { agentId: agent.agent_id, scopes: agent.scopes }
+      const rows = await store.listUnacknowledged(db, view, { after: after ?? beforeAll, limit: limit + 1 })
+      const shown = fitting(rows.slice(0, limit), limits.pageBytes)
+      const page = {
+        messages: shown.map(toMessage),
+        has_more: rows.length > shown.length,
+        next_after: shown.at(-1)?.id ?? after ?? null,
+        waiting: await store.countWaiting(db, agent.agent_id),
+      }
+      return { page, agent }
+    },
+    { alone: [inboxOf(caller.agent_id)] },
+  )
 }
 
 function dueAfter(earliest: string | null, at: Date): Date | undefined {

@@ -92,7 +92,7 @@ export class InboxStream implements Ticking {
       outlet(sessionId: string): Outlet
     },
   ): Promise<InboxStream> {
-    const agent = await readAs(context, caller, async (_db, admitted) => admitted)
+    const agent = await readAs(context, caller, async (_db, admitted) => admitted, { alone: [] })
     const { agent_id, session } = agent
     const closeWait = context.presence.openWait(agent, stream.transport)
     try {

@@ -18,6 +18,8 @@ import {
   findForAgent as findConversation,
   findInProject,
 } from '../conversations/store.ts'
+import type { MessageRow } from '../database/tables.ts'
+import { answerOf, inboxOf, type Touches } from '../database/touches.ts'
 import type { Tx } from '../database/tx.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../idempotency.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
@@ -26,7 +28,7 @@ import { requireProjectActive } from '../projects/rules.ts'
 import { connectionOf } from '../sessions/store.ts'
 import { countRecent, sentBefore } from './loop-guard.ts'
 import { toMessagePage } from './pages.ts'
-import { budgetSince, budgetSpent, requireHops, requireInboxRoom } from './rules.ts'
+import { budgetSince, budgetSpent, requireHops } from './rules.ts'
 import * as store from './store.ts'
 
 export function sendMessage(
@@ -35,7 +37,10 @@ export function sendMessage(
   input: MessageInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  const touches = [input.conversation_id, input.recipient_agent_id]
+  const touches: Touches = {
+    alone: [input.conversation_id, answerOf(caller.agent_id, keyed.key)],
+    together: [inboxOf(input.recipient_agent_id)],
+  }
   const unit = (tx: Tx, agent: Admitted) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       const found = await findConversation(tx.db, agent.project_id, agent.agent_id, input.conversation_id)
@@ -49,7 +54,11 @@ export function sendMessage(
       )
       if (standing.peer) await guard(tx, agent, standing, thread.hops)
       requireWritable(standing)
-      const inserted = await store.insertMessage(tx, { ...draft(agent, standing, input), ...thread })
+      const inserted = await store.insertMessage(tx, {
+        ...draft(agent, standing, input),
+        ...thread,
+        needsRoom: true,
+      })
       if (answeredId !== undefined) await store.markAnswered(tx, answeredId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
@@ -129,7 +138,7 @@ function draft(
   agent: Admitted,
   { peer }: ConversationStanding,
   input: MessageInput,
-): Omit<store.NewMessage, 'root_id' | 'hops'> {
+): Omit<store.NewMessage, 'root_id' | 'hops' | 'needsRoom'> {
   return {
     project_id: agent.project_id,
     conversation_id: input.conversation_id,
@@ -169,9 +178,8 @@ export async function threadOf(
   return { thread: { root_id, hops: hops + 1 }, answeredId: isExpected ? inReplyTo : undefined }
 }
 
-/** Returns the stored message and notifies its recipient after the commit. @throws capacity_reached */
-export function deliver(context: Context, tx: Tx, { row, waiting }: store.Inserted): Message {
-  requireInboxRoom(waiting)
+/** Returns the stored message and notifies its recipient after the commit. */
+export function deliver(context: Context, tx: Tx, row: MessageRow): Message {
   const { inbox_agent_id } = row
   if (inbox_agent_id !== null) tx.afterCommit(() => context.wakeups.notify(inbox_agent_id))
   return store.toMessage(row)
@@ -191,13 +199,18 @@ async function answer(context: Context, tx: Tx, message: Message, projectId: str
 }
 
 export function getMessage(context: Context, caller: AgentCaller, id: string): Promise<Message> {
-  return readAs(context, caller, async (db, agent) => {
-    const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
-    if (row === undefined) throw new ApiError('not_found')
-    const conversation = await findConversation(db, agent.project_id, agent.agent_id, row.conversation_id)
-    requireReadable(conversation)
-    return store.toMessage(row)
-  })
+  return readAs(
+    context,
+    caller,
+    async (db, agent) => {
+      const row = await store.findForAgent(db, agent.project_id, agent.agent_id, id)
+      if (row === undefined) throw new ApiError('not_found')
+      const conversation = await findConversation(db, agent.project_id, agent.agent_id, row.conversation_id)
+      requireReadable(conversation)
+      return store.toMessage(row)
+    },
+    { alone: [] },
+  )
 }
 
 export function readHistory(
@@ -206,11 +219,16 @@ export function readHistory(
   id: string,
   query: { after_sequence?: number; limit?: number },
 ): Promise<MessagePage> {
-  return readAs(context, caller, async (db, agent) => {
-    const { row } = requireReadable(await findConversation(db, agent.project_id, agent.agent_id, id))
-    const after = query.after_sequence ?? 0
-    const limit = query.limit ?? limits.pageDefault
-    const rows = await store.listHistory(db, id, { after, limit })
-    return toMessagePage(rows, { after, limit, removedThrough: row.removed_through_sequence })
-  })
+  return readAs(
+    context,
+    caller,
+    async (db, agent) => {
+      const { row } = requireReadable(await findConversation(db, agent.project_id, agent.agent_id, id))
+      const after = query.after_sequence ?? 0
+      const limit = query.limit ?? limits.pageDefault
+      const rows = await store.listHistory(db, id, { after, limit })
+      return toMessagePage(rows, { after, limit, removedThrough: row.removed_through_sequence })
+    },
+    { alone: [id] },
+  )
 }

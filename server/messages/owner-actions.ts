@@ -59,6 +59,7 @@ export function sendAsOwner(
         in_reply_to: input.in_reply_to ?? null,
         expects_reply_by: input.expects_reply_by ?? null,
         ...thread,
+        needsRoom: true,
         // A message of the owner resets the hops, so that a thread stopped by the loop guard can continue.
         hops: 0,
       })

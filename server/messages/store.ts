@@ -4,6 +4,7 @@ import { prepared } from '../database/prepared.ts'
 import { inOrder, inOrderOf } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { requireInboxRoom } from './rules.ts'
 
 /** The fields that the sender decides. The others follow from where and when the message is stored. */
 export interface NewMessage
@@ -23,6 +24,8 @@ export interface NewMessage
     | 'hops'
     | 'expects_reply_by'
   > {
+  /** Whether the message is refused if the inbox is full. */
+  readonly needsRoom: boolean
   /** Undefined if the message begins a thread. */
   readonly root_id: string | undefined
   /** Task that the service reports on with this message. */
@@ -49,13 +52,11 @@ const setNumber = prepared<{ conversation: number; sequence: number }>()((db, p)
 
 const setWaiting = prepared<{ agent_id: string; waiting: number }>()((db, p) =>
   db
-    .updateTable('inboxes')
-    .set({ waiting: p('waiting') })
-    .where('agent_id', '=', p('agent_id')),
-)
-
-const beginWaiting = prepared<{ agent_id: string }>()((db, p) =>
-  db.insertInto('inboxes').values({ agent_id: p('agent_id'), waiting: 1 }),
+    .insertInto('inboxes')
+    .values({ agent_id: p('agent_id'), waiting: p('waiting') })
+    .onConflict((conflict) =>
+      conflict.column('agent_id').doUpdateSet((eb) => ({ waiting: eb.ref('excluded.waiting') })),
+    ),
 )
 
 const insert = prepared<MessageRow>()((db, p) =>
@@ -85,27 +86,30 @@ const insert = prepared<MessageRow>()((db, p) =>
   }),
 )
 
-/** A stored message and the number of unacknowledged messages in its inbox. */
-export interface Inserted {
-  readonly row: MessageRow
-  readonly waiting: number
-}
-
 /**
  * Stores a message and counts it in its inbox. The sequence comes from a counter of the conversation and not
- * from max + 1, because retention deletes rows and sequences must never repeat. No other writer is active, so
- * the counters are read together and then set, which is faster than updates with `returning`.
+ * from max + 1, because retention deletes rows and sequences must never repeat. Only the units beside this one
+ * change the counters meanwhile, so they are read together and then set, which is faster than updates with
+ * `returning`.
+ *
+ * @throws capacity_reached, before it writes anything
  */
-export async function insertMessage(tx: Tx, message: NewMessage): Promise<Inserted> {
+export async function insertMessage(tx: Tx, { needsRoom, ...message }: NewMessage): Promise<MessageRow> {
   const inbox = message.recipient_kind === 'agent' ? message.recipient_agent_id : null
   const { conversation_id } = message
   const counters = await findCounters.first(tx.db, { conversation_id, agent_id: inbox ?? '' })
   if (counters === undefined) throw new Error('the conversation of a new message does not exist')
+  // No await from here to the statements, so they are sent in the order of the numbers.
+  const sequence = tx.counts.latest(conversation_id, counters.last_sequence) + 1
+  const waiting = inbox === null ? 0 : tx.counts.latest(inbox, counters.waiting ?? 0) + 1
+  if (needsRoom) requireInboxRoom(waiting)
+  tx.counts.set(conversation_id, sequence)
+  if (inbox !== null) tx.counts.set(inbox, waiting)
   const id = tx.id()
   const row: MessageRow = {
     ...message,
     id,
-    sequence: counters.last_sequence + 1,
+    sequence,
     inbox_agent_id: inbox,
     root_id: message.root_id ?? id,
     task_id: message.task_id ?? null,
@@ -118,16 +122,12 @@ export async function insertMessage(tx: Tx, message: NewMessage): Promise<Insert
     acknowledged_at: null,
     answered_at: null,
   }
-  await setNumber.run(tx.db, { conversation: counters.conversation, sequence: row.sequence })
-  await insert.run(tx.db, row)
-  return { row, waiting: inbox === null ? 0 : await countIn(tx, inbox, counters.waiting) }
-}
-
-async function countIn(tx: Tx, agentId: string, before: number | null): Promise<number> {
-  const waiting = (before ?? 0) + 1
-  if (before === null) await beginWaiting.run(tx.db, { agent_id: agentId })
-  else await setWaiting.run(tx.db, { agent_id: agentId, waiting })
-  return waiting
+  await Promise.all([
+    setNumber.run(tx.db, { conversation: counters.conversation, sequence }),
+    inbox === null ? undefined : setWaiting.run(tx.db, { agent_id: inbox, waiting }),
+    insert.run(tx.db, row),
+  ])
+  return row
 }
 
 const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
@@ -142,9 +142,16 @@ const parent = prepared<{ id: string; conversation_id: string }>()((db, p) =>
 export const findParent = (db: Db, conversationId: string, id: string) =>
   parent.first(db, { id, conversation_id: conversationId })
 
+const setAnswered = prepared<{ id: string; now: string }>()((db, p) =>
+  db
+    .updateTable('messages')
+    .set({ answered_at: p('now') })
+    .where('id', '=', p('id')),
+)
+
 /** Marks a message that expects a reply as answered. */
 export async function markAnswered(tx: Tx, id: string): Promise<void> {
-  await tx.db.updateTable('messages').set({ answered_at: tx.nowIso }).where('id', '=', id).execute()
+  await setAnswered.run(tx.db, { id, now: tx.nowIso })
 }
 
 /** Returns a message that the agent sent or received in its project. */

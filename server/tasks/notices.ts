@@ -13,7 +13,6 @@ import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { quoted } from '../messages/quoted.ts'
-import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 
 export type Side = 'creator' | 'assignee'
@@ -40,7 +39,7 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
   const counterpart = isCreator ? task.assignee_agent_id : task.creator_agent_id
-  const { waiting } = await insertMessage(tx, {
+  await insertMessage(tx, {
     project_id: task.project_id,
     conversation_id: task.conversation_id,
     sender_kind: 'system',
@@ -55,10 +54,10 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
     expects_reply_by: null,
     root_id: undefined,
     hops: 0,
+    needsRoom: notice.needsRoom === true,
     task_id: task.id,
   })
   if (agentId === null) return
-  if (notice.needsRoom === true) requireInboxRoom(waiting)
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 

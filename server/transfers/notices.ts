@@ -12,7 +12,6 @@ import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
 import { quoted } from '../messages/quoted.ts'
-import { requireInboxRoom } from '../messages/rules.ts'
 import { insertMessage } from '../messages/store.ts'
 
 export interface Notice {
@@ -42,7 +41,7 @@ export async function notify(
     notice.to === 'sender'
       ? [transfer.sender_agent_id, transfer.recipient_agent_id]
       : [transfer.recipient_agent_id, transfer.sender_agent_id]
-  const { waiting } = await insertMessage(tx, {
+  await insertMessage(tx, {
     project_id: transfer.project_id,
     conversation_id: transfer.conversation_id,
     sender_kind: 'system',
@@ -57,9 +56,9 @@ export async function notify(
     expects_reply_by: null,
     root_id: undefined,
     hops: 0,
+    needsRoom: notice.needsRoom === true,
     transfer_id: transfer.id,
   })
-  if (notice.needsRoom === true) requireInboxRoom(waiting)
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 

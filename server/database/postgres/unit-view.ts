@@ -14,8 +14,9 @@ import type { Asked } from './wave.ts'
 
 const rowsOnly = /^\s*(?:select|insert|update|delete|with|values)\b/i
 const readsOnly = /^\s*(?:select|values)\b/i
-/** An insert of one row that either inserts it or fails. Kysely writes it so. */
-const oneRow = /^insert into "\w+" \([^()]*\) values \([^()]*\)$/
+/** An insert that either stores one row or fails. Kysely writes it so. */
+const oneRow =
+  /^insert into "\w+" \([^()]*\) values \([^()]*\)(?: on conflict \("\w+"\) do update set [^()]*)?$/
 
 /** The inserts of a group that were sent without waiting for their answers. */
 export class Posted {

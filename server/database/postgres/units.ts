@@ -2,6 +2,7 @@
  * Runs the units of a group in its transaction, side by side where they touch nothing in common, or each alone in a
  * savepoint.
  */
+import { Counts } from '../counts.ts'
 import type { Outcome, Request } from '../request.ts'
 import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
 import { UnitOverrunError } from '../unit-overrun.ts'
@@ -48,12 +49,12 @@ export class Units {
     const refusals = await spendNonces(connection, requests)
     const outcomes: Outcome[] = refusals.map((error) => ({ ok: false, error }))
     const admitted = [...requests.keys()].filter((index) => refusals[index] === undefined)
-    const run = async (index: number, asked: Asked) => {
+    const run = async (index: number, asked: Asked, counts: Counts) => {
       const request = requests[index] as Request
       outcomes[index] =
         posted === undefined
           ? await this.#runInSavepoint(connection, request)
-          : await this.#runPlain(asked, request, posted)
+          : await this.#runPlain(asked, request, { posted, counts })
     }
     const waves =
       posted === undefined
@@ -67,12 +68,11 @@ export class Units {
   async #runWave(
     connection: PostgresConnection,
     indexes: readonly number[],
-    run: (index: number, asked: Asked) => Promise<void>,
+    run: (index: number, asked: Asked, counts: Counts) => Promise<void>,
   ): Promise<void> {
-    const [only] = indexes
-    if (indexes.length === 1 && only !== undefined) return run(only, connection)
+    const counts = new Counts()
     const wave = new Wave(connection, this.#chance.merges ? this.#merged : undefined)
-    const results = await Promise.allSettled(indexes.map((index) => run(index, wave.member())))
+    const results = await Promise.allSettled(indexes.map((index) => run(index, wave.member(), counts)))
     wave.flush()
     const errors = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
     // The unit whose statement was refused says more than the others, whose statements PostgreSQL then refused too.
@@ -80,9 +80,13 @@ export class Units {
     if (first !== undefined) throw first
   }
 
-  async #runPlain(asked: Asked, request: Request, posted: Posted): Promise<Outcome> {
+  async #runPlain(
+    asked: Asked,
+    request: Request,
+    { posted, counts }: { readonly posted: Posted; readonly counts: Counts },
+  ): Promise<Outcome> {
     const view = new PostgresView(asked, posted)
-    const outcome = await settled(view, new Unit(view, this.#chance), request)
+    const outcome = await settled(view, new Unit(view, this.#chance, counts), request)
     if (view.wrote) this.#changes += 1
     if (view.lost !== undefined) {
       // After the refusal of a posted insert, the next statement is refused because the transaction is aborted.

@@ -4,6 +4,8 @@
  * Each runs until it waits for a statement. Once all of them wait, their statements are sent together: equal ones
  * merged to one, the others in a pipeline. The statements of one unit keep their order.
  */
+
+import type { Touches } from '../touches.ts'
 import type { Answer, PostgresConnection, Statement } from './connection.ts'
 import { type MergedStatements, setColumn } from './merged.ts'
 
@@ -12,28 +14,35 @@ export interface Asked {
   query<R>(statement: Statement): Promise<Answer<R>>
 }
 
-/** Ids of what a unit reads and changes. Undefined: the unit may read and change anything. */
-export type Touches = readonly string[] | undefined
-
 /**
- * Divides requests into waves. Requests that touch something in common keep their order and are in different waves. A
- * request that may touch anything is in a wave of its own, after the others.
+ * Divides requests into waves. If requests touch something in common, and one of them touches it alone, they keep their
+ * order and are in different waves. A request that may touch anything is in a wave of its own, after the others.
  */
-export function wavesOf<T>(requests: readonly T[], touchesOf: (request: T) => Touches): T[][] {
+export function wavesOf<T>(requests: readonly T[], touchesOf: (request: T) => Touches | undefined): T[][] {
   const waves: T[][] = []
   const alone: T[][] = []
-  const free = new Map<string, number>()
+  /** The first wave in which something may be touched alone, and the first in which it may be touched together. */
+  const free = { alone: new Map<string, number>(), together: new Map<string, number>() }
   for (const request of requests) {
     const touches = touchesOf(request)
     if (touches === undefined) {
       alone.push([request])
       continue
     }
-    const place = Math.max(0, ...touches.map((id) => free.get(id) ?? 0))
+    const together = touches.together ?? []
+    const place = Math.max(
+      0,
+      ...touches.alone.map((each) => free.alone.get(each) ?? 0),
+      ...together.map((each) => free.together.get(each) ?? 0),
+    )
     const wave = waves[place]
     if (wave === undefined) waves.push([request])
     else wave.push(request)
-    for (const id of touches) free.set(id, place + 1)
+    for (const each of touches.alone) {
+      free.alone.set(each, place + 1)
+      free.together.set(each, place + 1)
+    }
+    for (const each of together) free.alone.set(each, Math.max(place + 1, free.alone.get(each) ?? 0))
   }
   return [...waves, ...alone]
 }
@@ -82,8 +91,8 @@ export class Wave {
         this.#connection.query<unknown>(statement).then(resolve, reject)
       return
     }
-    this.#connection.query<Record<string, unknown>>(merged).then(
-      (answer) => distribute(batch, answer),
+    this.#connection.query<Record<string, unknown>>(merged.statement).then(
+      (answer) => distribute(batch, merged.sets, answer),
       (error: unknown) => {
         for (const { reject } of batch) reject(error)
       },
@@ -91,7 +100,10 @@ export class Wave {
   }
 }
 
-/** Groups entries of the same statement, such that the statements of each unit keep their order. */
+/**
+ * Groups entries of the same statement, such that the statements of each unit keep their order. Equal statements keep
+ * theirs too.
+ */
 function batchesOf(entries: readonly Entry[]): Entry[][] {
   const batches: Entry[][] = []
   const places = new Map<string, number>()
@@ -99,7 +111,7 @@ function batchesOf(entries: readonly Entry[]): Entry[][] {
   for (const entry of entries) {
     const name = entry.statement.name ?? ''
     const place = places.get(name)
-    const isLater = place !== undefined && place > (lastOf.get(entry.unit) ?? -1)
+    const isLater = place !== undefined && place >= (lastOf.get(entry.unit) ?? 0)
     const target = name !== '' && isLater ? place : batches.push([]) - 1
     batches[target]?.push(entry)
     places.set(name, target)
@@ -109,11 +121,15 @@ function batchesOf(entries: readonly Entry[]): Entry[][] {
 }
 
 /** Gives each entry its rows. An insert has none, and a row of an update only counts. */
-function distribute(batch: readonly Entry[], { rows, command }: Answer<Record<string, unknown>>): void {
+function distribute(
+  batch: readonly Entry[],
+  sets: readonly number[],
+  { rows, command }: Answer<Record<string, unknown>>,
+): void {
   const found = batch.map((): unknown[] => [])
   for (const { [setColumn]: set, ...row } of rows) found[Number(set) - 1]?.push(row)
   for (const [index, { resolve }] of batch.entries()) {
-    const own = found[index] ?? []
+    const own = found[(sets[index] ?? 0) - 1] ?? []
     const count = command === 'INSERT' ? 1 : own.length
     resolve({ rows: command === 'SELECT' ? own : [], count, command })
   }
