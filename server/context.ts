@@ -39,6 +39,7 @@ import type { Meters } from './metrics/meters.ts'
 import { watchOwnHost } from './metrics/own-host.ts'
 import type { Packages } from './package-store/packages.ts'
 import type { Storage } from './storage/storage.ts'
+import { TaskSides } from './tasks/sides.ts'
 
 /** Clocks and randomness that a test hands in; the program uses the real ones. */
 export interface ServerChance {
@@ -178,6 +179,7 @@ export function createContext(parts: ContextParts) {
     presenceChanges,
     offers: createOffers(),
     offerLog: createOfferLog(store.writer.write, markOffered),
+    taskSides: new TaskSides(),
     ownerWaits: createOwnerWaits(),
     ownerViews: createOwnerViews(),
 

@@ -16,9 +16,10 @@ import type {
 } from '../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
-import { agentActor } from '../audit/store.ts'
+import { type Actor, agentActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import { conversationWithPeer } from '../conversations/actions.ts'
+import { answerOf, inboxOf } from '../database/touches.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { type Answer, agentPrincipal, type Keyed, once } from '../idempotency.ts'
@@ -38,11 +39,11 @@ export function createTask(
   input: TaskInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  return writeAs(context, caller, (tx, agent) =>
+  const unit = (tx: Tx, agent: Admitted) =>
     once(tx, agentPrincipal(agent), keyed, async () => {
       // An agent is not its own peer, so assigning a task to itself is `not_found`.
       const conversation_id = await conversationWithPeer(tx, agent, input.assignee_agent_id)
-      const task = await store.insertTask(tx, {
+      const task = store.newTaskRow(tx, {
         ...taskFields(input),
         project_id: agent.project_id,
         conversation_id,
@@ -50,15 +51,30 @@ export function createTask(
         creator_agent_id: agent.agent_id,
         creator_name: agent.agent_name,
       })
-      await notify(context, tx, task, newTask(agent.agent_name))
-      await recordTask(tx, task, { kind: 'task.created', actor: agentActor(agent) })
+      await addTask(context, tx, task, { from: agent.agent_name, actor: agentActor(agent) })
       return toTask(task, context.steady)
-    }),
-  )
+    })
+  return writeAs(context, caller, unit, {
+    alone: [answerOf(caller.agent_id, keyed.key)],
+    together: [inboxOf(input.assignee_agent_id)],
+  })
 }
 
-export const newTask = (from: string) =>
-  ({ to: 'assignee', what: `new task from ${from}`, needsRoom: true }) as const
+/**
+ * Stores a new task and reports it to its assignee. The notice comes first, because nothing is written if the inbox is
+ * full. @throws capacity_reached
+ */
+export async function addTask(
+  context: Context,
+  tx: Tx,
+  task: TaskRow,
+  { from, actor }: { readonly from: string; readonly actor: Actor },
+): Promise<void> {
+  await notify(context, tx, task, { to: 'assignee', what: `new task from ${from}`, needsRoom: true })
+  await store.insertTask(tx, task)
+  await recordTask(tx, task, { kind: 'task.created', actor })
+  context.taskSides.note(task)
+}
 
 /** The fields of a task that come from its input. */
 export const taskFields = (input: TaskInput) => ({
@@ -90,7 +106,7 @@ export interface Moment {
 }
 
 function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Promise<Answer> {
-  return writeAs(context, caller, (tx, agent) =>
+  const unit = (tx: Tx, agent: Admitted) =>
     once(tx, agentPrincipal(agent), mutation.keyed, async () => {
       const task = await requireAllowed(context, tx, agent, mutation)
       const next = decide(task, mutation.event, () => holderOf(context, task))
@@ -105,8 +121,9 @@ function mutate(context: Context, caller: AgentCaller, mutation: Mutation): Prom
         await recordChange(context, tx, task, { ...what, actor: agentActor(agent) }),
         context.steady,
       )
-    }),
-  )
+    })
+  const answer = { principal: caller.agent_id, key: mutation.keyed.key }
+  return writeAs(context, caller, unit, context.taskSides.touchedBy(mutation.id, answer))
 }
 
 /**
@@ -121,6 +138,7 @@ async function requireAllowed(
 ): Promise<TaskRow> {
   const found = await store.findForAgent(tx.db, agent.project_id, agent.agent_id, id)
   if (found === undefined) throw new ApiError('not_found')
+  context.taskSides.note(found)
   const side = causes[event] === 'creator' ? found.creator_agent_id : found.assignee_agent_id
   if (side !== agent.agent_id) throw notPermitted(event)
   if (event === 'claim') {

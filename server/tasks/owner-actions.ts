@@ -15,12 +15,11 @@ import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { ownerConversation } from '../messages/owner-actions.ts'
 import { onceInProject } from '../projects/idempotency.ts'
 import { getProject } from '../projects/store.ts'
-import { newTask, taskFields } from './actions.ts'
+import { addTask, taskFields } from './actions.ts'
 import { cancelling } from './cancelling.ts'
-import { reconcile, recordChange, recordTask } from './changes.ts'
+import { reconcile, recordChange } from './changes.ts'
 import { reconcileClaims } from './expired-claims.ts'
 import { listInProject } from './lists.ts'
-import { notify } from './notices.ts'
 import { timelinePage, toTaskList } from './queries.ts'
 import { decide } from './rules.ts'
 import * as store from './store.ts'
@@ -38,7 +37,7 @@ export function createTaskAsOwner(
       const agent = await getAgent(tx.db, project.id, input.assignee_agent_id)
       if (project.state === 'archived') throw new ApiError('project_archived')
       requirePeerEnabled(agent.state === 'enabled')
-      const task = await store.insertTask(tx, {
+      const task = store.newTaskRow(tx, {
         ...taskFields(input),
         project_id: project.id,
         conversation_id: await ownerConversation(tx, caller, project.id, agent.id),
@@ -46,8 +45,7 @@ export function createTaskAsOwner(
         creator_agent_id: null,
         creator_name: caller.name,
       })
-      await notify(context, tx, task, newTask(`the owner ${caller.name}`))
-      await recordTask(tx, task, { kind: 'task.created', actor: ownerActor(caller) })
+      await addTask(context, tx, task, { from: `the owner ${caller.name}`, actor: ownerActor(caller) })
       return toTask(task, context.steady)
     }),
   )

@@ -13,6 +13,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { type PageQuery, toPage } from '../database/page.ts'
+import type { Db } from '../database/tables.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { openNoticeWait } from '../delivery/notice-wait.ts'
 import { type Admitted, readAs, writeAs } from '../identity/admission.ts'
@@ -31,13 +32,26 @@ export async function listTasks(
   query: TaskListQuery,
   request: FastifyRequest,
 ): Promise<TaskList> {
-  await reconcileProject(context, caller)
-  const first = await readTasks(context, caller, query)
+  const first = await readReconciled(context, caller, query)
   if (first.page.tasks.length > 0 || (query.wait_seconds ?? 0) === 0) return first.page
   return waitForTasks(context, caller, query, request, first.agent)
 }
 
-/** Reconciles all expired claims of the project, because lists filter by the stored state. */
+/**
+ * Reads the list after all expired claims of the project were recorded, because lists filter by the stored state.
+ * Usually none has expired, and one transaction is enough.
+ */
+async function readReconciled(context: Context, caller: AgentCaller, query: TaskListQuery) {
+  const unit = async (db: Db, agent: Admitted) => {
+    const expired = await store.listExpiredIn(db, caller.project_id, context.steady.now().toISOString(), 1)
+    return expired.length > 0 ? undefined : pageOf(context, db, agent, query)
+  }
+  const found = await readAs(context, caller, unit, { alone: [] })
+  if (found !== undefined) return found
+  await reconcileProject(context, caller)
+  return readTasks(context, caller, query)
+}
+
 async function reconcileProject(context: Context, caller: AgentCaller): Promise<void> {
   let found: number
   do {
@@ -73,13 +87,14 @@ async function waitForTasks(
   }
 }
 
-function readTasks(context: Context, caller: AgentCaller, query: TaskListQuery) {
-  return readAs(context, caller, async (db, agent) => {
-    const limit = query.limit ?? limits.pageDefault
-    const range = { after: query.after, limit: limit + 1, state: query.state }
-    const rows = await listForAgent(db, agent, query.role, range)
-    return { page: toTaskList(context, rows, { ...range, limit }), agent }
-  })
+const readTasks = (context: Context, caller: AgentCaller, query: TaskListQuery) =>
+  readAs(context, caller, (db, agent) => pageOf(context, db, agent, query))
+
+async function pageOf(context: Context, db: Db, agent: Admitted, query: TaskListQuery) {
+  const limit = query.limit ?? limits.pageDefault
+  const range = { after: query.after, limit: limit + 1, state: query.state }
+  const rows = await listForAgent(db, agent, query.role, range)
+  return { page: toTaskList(context, rows, { ...range, limit }), agent }
 }
 
 export interface ListShape {
@@ -101,9 +116,9 @@ export function toTaskList(context: Context, rows: readonly TaskRow[], shape: Li
 }
 
 export function getTask(context: Context, caller: AgentCaller, id: string): Promise<Task> {
-  return readAs(context, caller, async (db, agent) =>
-    toTask(current(await visible(db, agent, id), context.steady), context.steady),
-  )
+  const unit = async (db: Db, agent: Admitted) =>
+    toTask(current(await visible(db, agent, id), context.steady), context.steady)
+  return readAs(context, caller, unit, { alone: [id] })
 }
 
 export function readTimeline(
@@ -112,12 +127,9 @@ export function readTimeline(
   id: string,
   query: PageQuery,
 ): Promise<TaskTimeline> {
-  return readAs(context, caller, async (db, agent) => {
-    return timelinePage(db, await visible(db, agent, id), query)
-  })
+  const unit = async (db: Db, agent: Admitted) => timelinePage(db, await visible(db, agent, id), query)
+  return readAs(context, caller, unit, { alone: [id] })
 }
-
-type Db = Parameters<typeof store.isPairOpen>[0]
 
 export async function timelinePage(
   db: Db,

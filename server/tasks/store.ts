@@ -77,10 +77,17 @@ const initialValues = {
 
 const columnNames = [...(Object.keys(initialValues) as (keyof typeof initialValues)[]), 'updated_at'] as const
 
-export async function insertTask(tx: Tx, task: NewTask): Promise<TaskRow> {
-  const row = { ...task, ...initialValues, id: tx.id(), created_at: tx.nowIso, updated_at: tx.nowIso }
+/** Returns the row of a new task, which is not stored. */
+export const newTaskRow = (tx: Tx, task: NewTask): TaskRow => ({
+  ...task,
+  ...initialValues,
+  id: tx.id(),
+  created_at: tx.nowIso,
+  updated_at: tx.nowIso,
+})
+
+export async function insertTask(tx: Tx, row: TaskRow): Promise<void> {
   await insert.run(tx.db, row)
-  return row
 }
 
 /** The columns that may change after a task was created. */

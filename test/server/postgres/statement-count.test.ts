@@ -1,112 +1,165 @@
 /**
- * How many statements reach PostgreSQL for a send in a full group, with and without merging. Runs with
+ * How many statements reach PostgreSQL for a request in a full group, with and without merging. Runs with
  * `BRIDGE_TEST_STORE=postgres`.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfig } from '../../../server/config.ts'
-import { startServer } from '../../../server/server.ts'
+import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
-import { dropConnections } from '../../support/http.ts'
-import { makeInstallation } from '../../support/installation.ts'
-import { asTestAgent, populate } from '../../support/population.ts'
-import { dropDatabase, isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
+import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
+import { type Counted, type CountedOptions, openCounted } from './counted.ts'
 
-const senders = 32
-/** The node waits up to 5 seconds for a lane. */
-const within = { timeout: 4000 }
+const atOnce = 32
+const off = { merge_statements: 'off' }
 
-/** Counts the statements that a client executes: each is one message `Execute` or `Query` of the protocol. */
-async function startCounter(database: string) {
-  const target = new URL(database)
-  let executed = 0
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const)
-      one.on('error', () => other.destroy()).on('close', () => other.destroy())
-    let unread = Buffer.alloc(0)
-    let isStarted = false
-    near.on('data', (bytes: Buffer) => {
-      far.write(bytes)
-      unread = Buffer.concat([unread, bytes])
-      // The first message has no type.
-      for (;;) {
-        const head = isStarted ? 1 : 0
-        if (unread.length < head + 4) return
-        const length = head + unread.readUInt32BE(head)
-        if (unread.length < length) return
-        if (isStarted && 'EQ'.includes(String.fromCharCode(unread[0] ?? 0))) executed += 1
-        isStarted = true
-        unread = unread.subarray(length)
-      }
-    })
-    far.pipe(near)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const url = new URL(database)
-  url.port = String(typeof address === 'object' && address !== null ? address.port : 0)
-  return { url: url.href, executed: () => executed, close: () => server.close() }
-}
-
-/** Returns the number of statements for each send, if all but the first are in one group. */
-async function statementsASend(settings: Readonly<Record<string, string>>): Promise<number> {
-  const data = mkdtempSync(join(tmpdir(), 'bridge-'))
-  await makeInstallation(readConfig({ data }, {}))
-  const counter = await startCounter(storeSettings(data).database ?? '')
-  const quiet = { port: '0', reserve_bytes: '0', log_level: 'silent', metrics_port: '0' }
-  const config = readConfig({ data, ...quiet, database: counter.url, ...settings }, {})
-  // The first start sets the replay floor. There are no credentials yet, so it refuses no proof.
-  await (await startServer(config)).stop()
-  const { projectId, agents, conversations } = populate(data, 2 * senders, senders)
-  const server = await startServer(config)
-  const people = agents.map((agent) => asTestAgent(server, projectId, agent))
-  const sends = people.slice(0, senders).map((sender, index) => () => {
-    const recipient = people[senders + index] as TestAgent
-    return sender.send(conversations[senders + index] ?? '', recipient.id, 'hello')
-  })
-  const queued = async () => {
-    const text = await (await fetch(server.metricsUrl ?? '')).text()
-    return Number(/^bridge_queue_length\{queue="writes"\} (\d+)/m.exec(text)?.[1])
-  }
+/** Opens a server and closes it after the act. */
+async function onServer<T>(options: CountedOptions, act: (world: Counted) => Promise<T>): Promise<T> {
+  const world = await openCounted(options)
   try {
-    // The first groups tell the node the types of the parameters.
-    for (let round = 0; round < 2; round += 1) await Promise.all(sends.map((send) => send()))
-    const before = counter.executed()
-    await onDatabase(data, async (client) => {
-      await client.query('BEGIN')
-      await client.query('SELECT 1 FROM lanes WHERE lane = $1 FOR UPDATE', [projectId])
-      const [first, ...others] = sends
-      const sent = [first?.()]
-      const waiting =
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-      await expect.poll(async () => (await client.query(waiting)).rowCount, within).toBe(1)
-      sent.push(...others.map((send) => send()))
-      await expect.poll(queued, within).toBe(senders - 1)
-      await client.query('COMMIT')
-      await Promise.all(sent)
-    })
-    return (counter.executed() - before) / senders
+    return await act(world)
   } finally {
-    await server.stop()
-    dropConnections(server.url)
-    counter.close()
-    await dropDatabase(data)
-    rmSync(data, { recursive: true })
+    await world.close()
   }
 }
 
-describe.skipIf(!isOnPostgres)('a send in a full group', () => {
-  test('takes at most three statements', async () => {
-    const merged = await statementsASend({})
-    const unmerged = await statementsASend({ merge_statements: 'off' })
-    expect(merged).toBeLessThanOrEqual(3)
+/** Returns the number of statements for each request of a full group, and the answers. */
+async function counted<T>(world: Counted, requests: readonly (() => Promise<T>)[]) {
+  const before = world.executed()
+  const answers = await world.inOneGroup(requests)
+  return { each: (world.executed() - before) / requests.length, answers }
+}
+
+async function sendsEach(world: Counted, sends: readonly (() => Promise<unknown>)[]): Promise<number> {
+  // The first groups tell the node the types of the parameters.
+  for (let round = 0; round < 2; round += 1) await Promise.all(sends.map((send) => send()))
+  return (await counted(world, sends)).each
+}
+
+/** Sends of agents in pairs. */
+const spread = ({ people, conversations }: Counted) =>
+  people.slice(0, atOnce).map((sender, index) => () => {
+    const recipient = people[atOnce + index] as TestAgent
+    return sender.send(conversations[atOnce + index] ?? '', recipient.id, 'hello')
+  })
+
+/** Sends of many agents to the first one. */
+const toOne = ({ people: [recipient, ...senders], conversations }: Counted) =>
+  senders.map(
+    (sender, index) => () => sender.send(conversations[index + 1] ?? '', recipient?.id ?? '', 'hello'),
+  )
+
+interface Task {
+  readonly id: string
+  readonly state: string
+  readonly claim: { readonly generation: number; readonly session_generation: number } | null
+}
+
+/** Runs whole tasks between two agents, each step in one group. Returns the statements of each step. */
+async function wholeTasks(world: Counted): Promise<Record<string, number>> {
+  const [creator, worker] = world.people as [TestAgent, TestAgent]
+  const found: Record<string, number> = {}
+  const step = async (
+    name: string,
+    agent: TestAgent,
+    calls: readonly { target: string; body?: object }[],
+  ) => {
+    const requests = calls.map((call) => async () => {
+      const reply = await agent.call(call)
+      expect([name, reply.status, reply.text]).toEqual([name, 200, reply.text])
+      return reply.json as Task
+    })
+    const { each, answers } = await counted(world, requests)
+    found[name] = each
+    return answers
+  }
+  const on = (tasks: readonly Task[], verb: string, body: (task: Task) => object = () => ({})) =>
+    tasks.map((task) => ({ target: `/api/v1/tasks/${task.id}/${verb}`, body: body(task) }))
+  // The first rounds tell the node the types of the parameters.
+  for (let round = 0; round < 3; round += 1) {
+    const input = { assignee_agent_id: worker.id, title: 'Count the lines', instructions: 'of README.md' }
+    const calls = Array.from({ length: atOnce }, () => ({ target: '/api/v1/tasks', body: input }))
+    const created = await step('create', creator, calls)
+    const claimed = await step('claim', worker, on(created, 'claim'))
+    const claims = new Map(claimed.map(({ id, claim }) => [id, claim]))
+    const held = ({ id }: Task) => {
+      const claim = claims.get(id)
+      return { claim_generation: claim?.generation, session_generation: claim?.session_generation }
+    }
+    await step(
+      'progress',
+      worker,
+      on(created, 'progress', (task) => ({ ...held(task), percent: 50 })),
+    )
+    await step('renew', worker, on(created, 'renew', held))
+    await step(
+      'read',
+      creator,
+      created.map(({ id }) => ({ target: `/api/v1/tasks/${id}` })),
+    )
+    const half = atOnce / 2
+    const result = { result: '90', evidence: [{ kind: 'text', value: 'seen' }] }
+    const completed = on(created.slice(0, half), 'complete', (task) => ({ ...held(task), ...result }))
+    await step('complete', worker, completed)
+    await step('cancel', creator, on(created.slice(half), 'cancel'))
+    await step('stopped', worker, on(created.slice(half), 'stopped', held))
+  }
+  return found
+}
+
+describe.skipIf(!isOnPostgres)('in a full group', () => {
+  test('a send takes at most two statements', async () => {
+    const pairs = { agents: 2 * atOnce, senders: atOnce }
+    const merged = await onServer(pairs, (world) => sendsEach(world, spread(world)))
+    const unmerged = await onServer({ ...pairs, settings: off }, (world) => sendsEach(world, spread(world)))
+    expect(merged).toBeLessThanOrEqual(2)
     expect(unmerged).toBeGreaterThan(2 * merged)
+  })
+
+  test('a send takes no more statements if all of them go to one inbox', async () => {
+    const star = { agents: atOnce + 1, senders: 1 }
+    expect(await onServer(star, (world) => sendsEach(world, toOne(world)))).toBeLessThanOrEqual(2)
+  })
+
+  test('each step of a task between two agents takes at most four statements', async () => {
+    const pair = { agents: 2, senders: 1 }
+    const merged = await onServer(pair, wholeTasks)
+    const unmerged = await onServer({ ...pair, settings: off }, wholeTasks)
+    for (const [step, each] of Object.entries(merged)) {
+      expect([step, each]).toSatisfy(() => each <= 4)
+      expect([step, unmerged[step]]).toSatisfy(() => (unmerged[step] ?? 0) > each)
+    }
+  })
+
+  test('senders fill an inbox to exactly its limit', async () => {
+    const star = { agents: atOnce + 1, senders: 1 }
+    const room = 10
+    await onServer(star, async (world) => {
+      const { data, people, conversations } = world
+      const [recipient, ...senders] = people as [TestAgent, ...TestAgent[]]
+      const sends = senders.map((sender, index) => () => {
+        const body = { recipient_agent_id: recipient.id, type: 'note', body: 'hello' }
+        const conversation_id = conversations[index + 1]
+        return sender.call({ target: '/api/v1/messages', body: { conversation_id, ...body } })
+      })
+      for (let round = 0; round < 2; round += 1) await Promise.all(sends.map((send) => send()))
+      await onDatabase(data, (client) =>
+        client.query('UPDATE inboxes SET waiting = $1', [limits.inboxUnacknowledged - room]),
+      )
+      const { each, answers } = await counted(world, sends)
+      expect(answers.map(({ status }) => status).sort()).toEqual([
+        ...Array.from({ length: room }, () => 200),
+        ...Array.from({ length: atOnce - room }, () => 503),
+      ])
+      const refused = answers.filter(({ status }) => status !== 200)
+      for (const { json } of refused)
+        expect(json).toMatchObject({ error: 'capacity_reached', details: { limit: 'inbox' } })
+      // The refused ones write nothing, so the group does not run again.
+      expect(each).toBeLessThanOrEqual(2)
+      await onDatabase(data, async (client) => {
+        const { rows } = await client.query('SELECT waiting::int AS waiting FROM inboxes')
+        expect(rows).toEqual([{ waiting: limits.inboxUnacknowledged }])
+        const stored = await client.query('SELECT count(*)::int AS count FROM messages')
+        expect(stored.rows).toEqual([{ count: 2 * atOnce + room }])
+      })
+    })
   })
 })
