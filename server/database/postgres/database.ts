@@ -127,17 +127,17 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       await witness.keep(options.onBeatError)
     }
     const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
+    // A pooler that forgets named statements cannot tell the types of their parameters.
+    const merges = options.merges !== false && settings.forgetsNames !== true
     const writer = createWriter({
-      ...{ link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
+      ...{ merges, link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       untilSpace: (signal) => untilSpace(settings, signal),
-      // A pooler that forgets named statements cannot tell the types of their parameters.
-      merges: options.merges !== false && settings.forgetsNames !== true,
       vacuum: () => vacuum(settings),
     })
     const sharedLink = new Link(settings)
-    const reader = createReader({ settings, connections: readConnections, check, monotonicMs })
+    const reader = createReader({ settings, connections: readConnections, check, merges, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
     return {
       ...{ serverId, nonces, steady, nodes },

@@ -3,7 +3,7 @@
  *
  * - Reads that wait together share one snapshot, which begins after all of them were requested. So a caller
  *   that awaits a write and then reads sees that write. PostgreSQL shows a commit only once it is durable.
- * - The reads of a snapshot run at the same time, and their statements are pipelined. If a statement fails,
+ * - The reads of a snapshot run at the same time, as the units of a wave do. If a statement fails,
  *   the reads that it affected run again, each on a snapshot of its own.
  * - If a table is locked for 2 s, or all connections are busy for 5 s, the read is refused. So it never waits
  *   for as long as another client holds a lock.
@@ -16,7 +16,9 @@ import type { Reader } from '../reader.ts'
 import type { Db } from '../tables.ts'
 import { UnitEndedError } from '../tx.ts'
 import { type ConnectionSettings, isStatementError, isTrouble, PostgresConnection } from './connection.ts'
+import { MergedStatements } from './merged.ts'
 import { PostgresView } from './unit-view.ts'
+import { Wave } from './wave.ts'
 
 export interface ReaderOptions {
   readonly settings: ConnectionSettings
@@ -25,6 +27,8 @@ export interface ReaderOptions {
   readonly connections: number
   /** Most reads on one snapshot, by default 32. */
   readonly maxBatch?: number
+  /** Whether equal statements of a snapshot are merged, by default yes. */
+  readonly merges?: boolean
   readonly monotonicMs: () => number
 }
 
@@ -56,12 +60,14 @@ class ReadQueue {
   readonly #waiting: Waiting[] = []
   readonly #running = new Set<Promise<void>>()
   readonly #idle: PostgresConnection[] = []
+  readonly #merged: MergedStatements | undefined
   #workers = 0
   #isClosed = false
   #whenIdle = () => {}
 
   constructor(options: ReaderOptions) {
     this.#options = options
+    this.#merged = options.merges === false ? undefined : new MergedStatements()
   }
 
   get length(): number {
@@ -155,9 +161,10 @@ class ReadQueue {
     isAlone: boolean,
   ): Promise<readonly Waiting[]> {
     const begun = connection.query({ text: begin })
+    const wave = new Wave(connection, this.#merged)
     const failed: Waiting[] = []
     const perform = async (each: Waiting): Promise<void> => {
-      const view = new PostgresView(connection)
+      const view = new PostgresView(wave.member())
       try {
         const value = await view.within(each.unit(unitDb(view)))
         if (view.lost === undefined) each.resolve(value as never)
@@ -173,6 +180,7 @@ class ReadQueue {
     }
     await Promise.all([begun, ...batch.map(perform)])
     if (!connection.isBroken) await connection.query({ text: 'COMMIT' })
+    if (!connection.isBroken) await this.#merged?.learn(connection).catch(() => {})
     return failed
   }
 }
