@@ -24,10 +24,17 @@ const seeds = Array.from({ length: Number(process.env.BRIDGE_MERGE_SEEDS ?? 2) }
 const batches = 6
 const batchSize = 24
 
+interface Task {
+  readonly id: string
+  readonly claim: { readonly generation: number; readonly session_generation: number } | null
+}
+
 interface World {
   readonly agents: Readonly<Record<Name, TestAgent>>
   /** Ids of the messages that were sent, by their text. */
   readonly sent: Map<string, string>
+  /** Tasks as they were created or last claimed, by their title. */
+  readonly tasks: Map<string, Task>
   rows<R>(sql: string): Promise<R[]>
   close(): Promise<void>
 }
@@ -63,6 +70,7 @@ async function openWorld(
   return {
     agents: agents as Record<Name, TestAgent>,
     sent: new Map(),
+    tasks: new Map(),
     rows: <R>(sql: string) => query(data, sql) as Promise<R[]>,
     async close() {
       await server.stop()
@@ -94,17 +102,36 @@ const onPostgres = (settings: Readonly<Record<string, string>>) =>
     onDatabase(data, async (client) => (await client.query(sql)).rows),
   )
 
+const verbs = ['claim', 'progress', 'renew', 'release', 'complete', 'cancel', 'stopped', 'show'] as const
+type Verb = (typeof verbs)[number]
+
 type Act =
   | {
       readonly kind: 'send'
       readonly from: Name
       readonly to: Name
+      /** Names the conversation. It is another pair's in a request that is refused. */
+      readonly within: string
       readonly text: string
       readonly key: string
       readonly answers?: string | undefined
     }
   | { readonly kind: 'acknowledge'; readonly by: Name; readonly texts: readonly string[] }
   | { readonly kind: 'read'; readonly by: Name }
+  | {
+      readonly kind: 'create'
+      readonly by: Name
+      readonly to: Name
+      readonly title: string
+      readonly key: string
+    }
+  | {
+      readonly kind: 'task'
+      readonly verb: Verb
+      readonly by: Name
+      readonly title: string
+      readonly key: string
+    }
 
 /** A generator of numbers below 1 that gives the same ones for the same seed. */
 function chanceOf(seed: number): () => number {
@@ -115,39 +142,95 @@ function chanceOf(seed: number): () => number {
   }
 }
 
-/** The acts of each batch are sent at the same time. What they name was sent in an earlier batch. */
+interface Chance {
+  readonly seed: number
+  readonly next: () => number
+  readonly pick: <T>(from: readonly T[]) => T
+}
+
+/** What the acts of a batch may name: it was made in an earlier batch. */
+interface Earlier {
+  readonly sends: (Act & { readonly kind: 'send' })[]
+  readonly tasks: (Act & { readonly kind: 'create' })[]
+}
+
+/** The acts of each batch are sent at the same time. */
 function drawBatches(seed: number): Act[][] {
   const next = chanceOf(seed)
-  const pick = <T>(from: readonly T[]): T => from[Math.floor(next() * from.length)] as T
-  const earlier: { readonly from: Name; readonly to: Name; readonly text: string }[] = []
+  const chance: Chance = { seed, next, pick: (from) => from[Math.floor(next() * from.length)] as never }
+  const earlier: Earlier = { sends: [], tasks: [] }
   return Array.from({ length: batches }, (_, batch) => {
-    const acts = Array.from({ length: batchSize }, (__, index): Act => {
-      const by = pick(names)
-      const received = earlier.filter(({ to }) => to === by)
-      const roll = next()
-      if (roll < 0.15) return { kind: 'read', by }
-      if (roll < 0.3 && received.length > 0)
-        return { kind: 'acknowledge', by, texts: [...new Set([pick(received).text, pick(received).text])] }
-      const text = `${batch}-${index}`
-      const answered = roll < 0.5 && received.length > 0 ? pick(received) : undefined
-      const to = answered?.from ?? pick(names.filter((name) => name !== by))
-      return { kind: 'send', from: by, to, text, key: `key-${text}-of-${seed}`, answers: answered?.text }
-    })
-    const sends = acts.filter((act) => act.kind === 'send')
-    earlier.push(...sends)
-    // Some clients lose the answer and repeat a request while the first one runs.
-    return [...acts, ...sends.filter(() => next() < 0.15)]
+    // Two requests for one task are in the same batch only if their order makes no difference.
+    const free = new Set(earlier.tasks)
+    const acts = Array.from({ length: batchSize }, (__, index) =>
+      draw(chance, `${batch}-${index}`, { ...earlier, tasks: [...free] }, (task) => free.delete(task)),
+    )
+    earlier.sends.push(
+      ...(acts.filter(
+        (act) => act.kind === 'send' && act.within === pairOf(act.from, act.to),
+      ) as Earlier['sends']),
+    )
+    earlier.tasks.push(...acts.filter((act) => act.kind === 'create'))
+    // Some clients lose the answer and repeat a request while the first one runs. Others claim what is being claimed.
+    const repeated = acts.filter((act) => 'key' in act && next() < 0.15)
+    const contested = acts.filter((act) => act.kind === 'task' && act.verb === 'claim' && next() < 0.3)
+    return [...acts, ...repeated, ...contested.map((act) => ({ ...act, key: `other ${batch}-${next()}` }))]
   })
 }
 
-async function run(world: World, conversations: ReadonlyMap<string, string>, act: Act): Promise<number> {
-  if (act.kind === 'read') return (await world.agents[act.by].call({ target: '/api/v1/inbox' })).status
-  if (act.kind === 'acknowledge') {
-    const body = { message_ids: act.texts.map((text) => world.sent.get(text)) }
-    return (await world.agents[act.by].call({ target: '/api/v1/acknowledgements', body, key: null })).status
+function draw(
+  { seed, next, pick }: Chance,
+  text: string,
+  { sends, tasks }: Earlier,
+  take: (task: Earlier['tasks'][number]) => void,
+): Act {
+  const by = pick(names)
+  const roll = next()
+  const received = sends.filter(({ to }) => to === by)
+  const key = `key-${text}-of-${seed}`
+  if (roll < 0.1) return { kind: 'read', by }
+  if (roll < 0.2 && received.length > 0)
+    return { kind: 'acknowledge', by, texts: [...new Set([pick(received).text, pick(received).text])] }
+  if (roll < 0.5 && tasks.length > 0) {
+    const task = pick(tasks)
+    take(task)
+    const verb = pick(verbs)
+    const side = verb === 'cancel' ? task.by : task.to
+    // Somebody else is refused.
+    return { kind: 'task', verb, by: next() < 0.9 ? side : by, title: task.title, key }
   }
+  // Half of all work is for one agent.
+  const others = names.filter((name) => name !== by)
+  const to = by !== names[0] && next() < 0.5 ? names[0] : pick(others)
+  if (roll < 0.65) return { kind: 'create', by, to, title: text, key }
+  const answered = roll < 0.75 && received.length > 0 ? pick(received) : undefined
+  const recipient = answered?.from ?? to
+  const within = pairOf(by, roll > 0.97 ? pick(others) : recipient)
+  const known = sends.filter(({ from }) => from === by)
+  // A key that was used for another message is refused.
+  const used = roll > 0.94 && known.length > 0 ? pick(known).key : key
+  return { kind: 'send', from: by, to: recipient, within, text, key: used, answers: answered?.text }
+}
+
+/** Runs an act. Returns its name and the status of its answer. */
+async function run(world: World, conversations: ReadonlyMap<string, string>, act: Act): Promise<string> {
+  if (act.kind === 'send') return `send ${act.text}: ${await send(world, conversations, act)}`
+  if (act.kind === 'create' || act.kind === 'task')
+    return `${act.kind} ${act.title}: ${await workOn(world, act)}`
+  if (act.kind === 'read')
+    return `read: ${(await world.agents[act.by].call({ target: '/api/v1/inbox' })).status}`
+  const body = { message_ids: act.texts.map((text) => world.sent.get(text)) }
+  const reply = await world.agents[act.by].call({ target: '/api/v1/acknowledgements', body, key: null })
+  return `acknowledge ${act.texts}: ${reply.status}`
+}
+
+async function send(
+  world: World,
+  conversations: ReadonlyMap<string, string>,
+  act: Act & { readonly kind: 'send' },
+): Promise<number> {
   const body = {
-    conversation_id: conversations.get(pairOf(act.from, act.to)),
+    conversation_id: conversations.get(act.within),
     recipient_agent_id: world.agents[act.to].id,
     type: 'note',
     body: act.text,
@@ -161,6 +244,32 @@ async function run(world: World, conversations: ReadonlyMap<string, string>, act
     world.sent.set(act.text, message.id)
   }
   return reply.status
+}
+
+async function workOn(world: World, act: Act & { readonly kind: 'create' | 'task' }): Promise<number> {
+  const agent = world.agents[act.by]
+  if (act.kind === 'create') {
+    const body = { assignee_agent_id: world.agents[act.to].id, title: act.title, instructions: 'count' }
+    const { status, json } = await agent.call({ target: '/api/v1/tasks', body, key: act.key })
+    if (status === 200) world.tasks.set(act.title, json as Task)
+    return status
+  }
+  const task = world.tasks.get(act.title)
+  const target = `/api/v1/tasks/${task?.id}`
+  if (act.verb === 'show') return (await agent.call({ target })).status
+  const holder = {
+    claim_generation: task?.claim?.generation ?? 1,
+    session_generation: task?.claim?.session_generation ?? 1,
+  }
+  const body = {
+    ...(['claim', 'cancel'].includes(act.verb) ? {} : holder),
+    ...(act.verb === 'release' && { reason: 'busy' }),
+    ...(act.verb === 'progress' && { percent: 50 }),
+    ...(act.verb === 'complete' && { result: 'done', evidence: [{ kind: 'text', value: 'seen' }] }),
+  }
+  const { status, json } = await agent.call({ target: `${target}/${act.verb}`, body, key: act.key })
+  if (status === 200 && act.verb === 'claim') world.tasks.set(act.title, json as Task)
+  return status
 }
 
 const pairOf = (one: Name, other: Name): string => [one, other].sort().join(' ')
@@ -188,7 +297,7 @@ async function remains(world: World): Promise<unknown> {
   return {
     messages: messages
       .map(({ id, conversation_id, sequence, ...rest }: Record<string, unknown>) => rest)
-      .map((row) => JSON.stringify(row))
+      .map((row) => JSON.stringify(row).replace(/show [\w-]+/, 'show'))
       .sort(),
     inboxes: await world.rows(
       'SELECT a.name, CAST(i.waiting AS text) AS waiting FROM inboxes i JOIN agents a ON a.id = i.agent_id ORDER BY a.name',
@@ -197,10 +306,19 @@ async function remains(world: World): Promise<unknown> {
       .map((row) => JSON.stringify(row))
       .sort(),
     audit: await world.rows(
-      "SELECT kind, actor_name, CAST(count(*) AS text) AS count FROM audit WHERE kind LIKE 'message%' GROUP BY kind, actor_name ORDER BY kind, actor_name",
+      "SELECT kind, actor_name, CAST(count(*) AS text) AS count FROM audit WHERE kind LIKE 'message%' OR kind LIKE 'task%' GROUP BY kind, actor_name ORDER BY kind, actor_name",
+    ),
+    tasks: await world.rows(
+      `SELECT title, creator_name, state, CAST(attempts AS text) AS attempts, claim_end,
+        CAST(claim_generation AS text) AS claim_generation, CAST(progress_percent AS text) AS percent,
+        outcome_kind, outcome_result, cancelled_by_name, ended FROM tasks ORDER BY title`,
+    ),
+    releases: await world.rows(
+      'SELECT reason, CAST(count(*) AS text) AS count FROM task_releases GROUP BY reason',
     ),
     answers: await world.rows(
-      "SELECT CAST(count(*) AS text) AS count FROM idempotency WHERE route = '/api/v1/messages'",
+      `SELECT route, CAST(count(*) AS text) AS count FROM idempotency
+        WHERE route LIKE '/api/v1/messages%' OR route LIKE '/api/v1/tasks%' GROUP BY route ORDER BY route`,
     ),
   }
 }
@@ -219,22 +337,24 @@ describe.skipIf(!isOnPostgres)('requests that share a group', () => {
     ])
     worlds.push(reference, merged, unmerged)
     const drawn = drawBatches(seed)
-    const expected: number[][] = []
+    const expected: string[][] = []
     const inOrder = await openConversations(reference)
     for (const acts of drawn) {
-      const statuses: number[] = []
+      const statuses: string[] = []
       for (const act of acts) statuses.push(await run(reference, inOrder, act))
-      expected.push(statuses)
+      expected.push(statuses.sort())
     }
     const wanted = await remains(reference)
     for (const world of [merged, unmerged]) {
       const conversations = await openConversations(world)
-      const found: number[][] = []
+      const found: string[][] = []
       for (const acts of drawn)
-        found.push(await Promise.all(acts.map((act) => run(world, conversations, act))))
+        found.push((await Promise.all(acts.map((act) => run(world, conversations, act)))).sort())
       expect(found).toEqual(expected)
       expect(await remains(world)).toEqual(wanted)
     }
-    expect(expected.flat().every((status) => status === 200)).toBe(true)
+    const succeeded = expected.flat().filter((each) => each.endsWith(': 200'))
+    expect(succeeded.length).toBeGreaterThan((batches * batchSize) / 2)
+    expect(succeeded.length).toBeLessThan(expected.flat().length)
   })
 })
