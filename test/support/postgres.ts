@@ -11,9 +11,16 @@ import { sqliteWords } from './store-words.ts'
 
 export const isOnPostgres = process.env.BRIDGE_TEST_STORE === 'postgres'
 
-/** The setting that names the database of a data folder. Empty if the run is on SQLite. */
-export const storeSettings = (data: string): { readonly database?: string } =>
-  isOnPostgres ? { database: databaseUrl(data) } : {}
+/** A run with `BRIDGE_MERGE_STATEMENTS=off` sends each statement of a group by itself. */
+const { BRIDGE_MERGE_STATEMENTS: merging } = process.env
+
+/** The settings of a server on the database of a data folder. Empty if the run is on SQLite. */
+export const storeSettings = (
+  data: string,
+): { readonly database?: string; readonly merge_statements?: string } =>
+  isOnPostgres
+    ? { database: databaseUrl(data), ...(merging !== undefined && { merge_statements: merging }) }
+    : {}
 
 /** The environment in which a command finds the database of the folder that it names with `--data`. */
 export function storeEnvironment(args: readonly string[]): Readonly<Record<string, string>> {
