@@ -1,4 +1,4 @@
-/** The same people at a node on SQLite and at a node on PostgreSQL, each a process with its own folder. */
+/** The same people at a node on SQLite and at two nodes on PostgreSQL, each a process with its own folder. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import pg from 'pg'
 import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
-import { asTestAgent, populate } from '../../support/population.ts'
+import { asTestAgent, type Population, populate, type Seeded } from '../../support/population.ts'
 import { Cluster } from '../../support/postgres-cluster.ts'
 import { type Measured, startNode } from '../measured.ts'
 import type { Pair } from '../messages/world.ts'
@@ -17,6 +17,10 @@ export interface TwoStores {
   readonly onSqlite: Measured
   readonly senders: readonly Pair[]
   readonly readers: readonly Pair[]
+  /** Pairs of two agents and one project each. */
+  readonly workers: readonly Pair[]
+  /** Pairs of all senders with one recipient. */
+  readonly star: readonly Pair[]
   /** Starts a second node on the PostgreSQL database. */
   startSecond(): Promise<Measured>
   /** Stops the node on PostgreSQL and starts it again. Returns the seconds until it is ready. */
@@ -28,7 +32,7 @@ const senderCount = 128
 const readerCount = 32
 const tables = ['projects', 'agents', 'credentials', 'sessions', 'pairings', 'conversations']
 
-export async function openTwoStores(): Promise<TwoStores> {
+export async function openTwoStores(workerCount: number): Promise<TwoStores> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-postgres-'))
   const cluster = await Cluster.start(['shared_buffers = 256MB'])
   const [sqlite, postgres] = [join(folder, 'sqlite'), join(folder, 'postgres')]
@@ -36,6 +40,8 @@ export async function openTwoStores(): Promise<TwoStores> {
   await initServer(readConfig({ data: postgres, port: '0', database: cluster.url }, {}))
   const count = senderCount + readerCount
   const { agents, conversations, projectId } = populate(sqlite, 2 * count, count)
+  const apart = Array.from({ length: workerCount }, () => populate(sqlite, 2, 1))
+  const around = populate(sqlite, 33, 1)
   await copy(join(sqlite, 'bridge.db'), cluster)
   // The proofs of both name the same server.
   await cluster.query('UPDATE server SET server_id = $1', [serverId])
@@ -43,7 +49,13 @@ export async function openTwoStores(): Promise<TwoStores> {
   const environment = { BRIDGE_DATABASE_URL: cluster.url, BRIDGE_PACKAGE_BYTES: '0' }
   const onSqlite = await startNode(sqlite)
   let onPostgres = await startNode(postgres, environment)
-  const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
+  const server = { url: 'http://127.0.0.1', serverId }
+  const all = agents.map((each) => asTestAgent(server, projectId, each))
+  const pairsOf = ({ projectId: id, agents: [one, ...others], conversations: opened }: Population) =>
+    others.map((each, index): Pair => {
+      const [sender, recipient] = [asTestAgent(server, id, each), asTestAgent(server, id, one as Seeded)]
+      return { sender, recipient, conversation: opened[index + 1] ?? '' }
+    })
   const pairs = all.slice(0, count).flatMap((sender, index): Pair[] => {
     const recipient = all[index + count]
     return recipient === undefined
@@ -58,9 +70,11 @@ export async function openTwoStores(): Promise<TwoStores> {
     onSqlite,
     senders: pairs.slice(0, senderCount),
     readers: pairs.slice(senderCount),
+    workers: apart.flatMap(pairsOf),
+    star: pairsOf(around),
     startSecond() {
       const second = join(folder, 'second')
-      mkdirSync(second, { mode: 0o700 })
+      mkdirSync(second, { mode: 0o700, recursive: true })
       copyFileSync(join(postgres, 'envelope.key'), join(second, 'envelope.key'))
       return startNode(second, { ...environment, BRIDGE_NODE_NAME: 'second' })
     },

@@ -7,6 +7,7 @@ import { Pool } from 'undici'
 import { requestV1, sha256Hex } from '../../../sdk/signing/canonical.ts'
 import type { KeyPair } from '../../../sdk/signing/keys.ts'
 import { sign } from '../../../sdk/signing/proof.ts'
+import type { TestAgent } from '../../support/agent.ts'
 
 export interface Caller {
   readonly serverId: string
@@ -14,6 +15,13 @@ export interface Caller {
   readonly keys: KeyPair
   readonly session: string | undefined
 }
+
+export const callerOf = ({ enrolled, keys, session }: TestAgent): Caller => ({
+  serverId: enrolled.server_id,
+  credentialId: enrolled.credential_id,
+  keys,
+  session: session?.id,
+})
 
 /** The server that receives complete tasks: paths differ between product and floor, requests do not. */
 export interface Target {

@@ -19,7 +19,7 @@ import { startPeers } from '../peers/peers.ts'
 import { costing, noCosts, processMs } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { startRunner } from './begin.ts'
-import { type Caller, poolOf, type Target, wholeTasks } from './client.ts'
+import { type Caller, callerOf, poolOf, type Target, wholeTasks } from './client.ts'
 
 interface Product {
   readonly server: ServerProcess
@@ -114,13 +114,6 @@ async function floorTarget(url: string): Promise<Target> {
   const [creator, worker] = callers as [Caller, Caller]
   return { pool, base: '/tasks', creator, worker, assignee: worker.credentialId }
 }
-
-const callerOf = ({ enrolled, keys, session }: TestAgent): Caller => ({
-  serverId: enrolled.server_id,
-  credentialId: enrolled.credential_id,
-  keys,
-  session: session?.id,
-})
 
 /** Creates two agents in a separate project. */
 async function pairOf({ owner, server }: Product): Promise<[TestAgent, TestAgent, string]> {
