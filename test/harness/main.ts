@@ -23,10 +23,16 @@ for (const name of needed) {
   )
 }
 
+/**
+ * Hides the `bwrap` of the system. Codex prefers it to its own, and version 0.8 of Debian 12 cannot start its
+ * sandbox. The second way below has no mounts of its own, so the system refuses this there.
+ */
+const hideBwrap = '[ ! -e /usr/bin/bwrap ] || mount --bind /dev/null /usr/bin/bwrap 2>/dev/null || true'
+
 /** Runs a command with loopback as its only network. At its end, the first one ends every process in it. */
 const ways = ['-rnpf --kill-child --mount-proc', '-rn'].map((options) => [
   ...['unshare', ...options.split(' ')],
-  ...['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'],
+  ...['sh', '-c', `ip link set lo up && { ${hideBwrap}; } && exec "$@"`, 'sh'],
 ])
 const isolated = ways.find(([program = '', ...args]) => spawnSync(program, [...args, 'true']).status === 0)
 print(
