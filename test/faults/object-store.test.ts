@@ -15,6 +15,7 @@ import {
   look,
   offer,
   offerBody,
+  otherThan,
   partlySent,
   putOther,
   putPart,
@@ -83,7 +84,7 @@ async function sendPart({ transfer: { id }, part }: Run, index: number): Promise
     return half.cut()
   }
   if (drawn < 0.2) {
-    const other = Buffer.from(part(index)).fill(7, partSize - 1)
+    const other = otherThan(part(index))
     expect(told(await putOther(ada, id, index, part(index), other))).toBeOneOf([
       [422, 'part_mismatch'],
       [503, 'unavailable'],

@@ -11,6 +11,14 @@ export const sha256 = (bytes: Buffer): string => createHash('sha256').update(byt
 export const fileOf = (size: number, seed = 1): Buffer =>
   Buffer.from(Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8) * 7 + seed) & 255))
 
+/** Returns the bytes with another last one. */
+export function otherThan(bytes: Buffer): Buffer {
+  const other = Buffer.from(bytes)
+  const last = other.length - 1
+  other[last] = (other[last] ?? 0) ^ 1
+  return other
+}
+
 export function describeBytes(bytes: Buffer, partSize = bytes.length) {
   const count = Math.max(1, Math.ceil(bytes.length / Math.max(1, partSize)))
   const parts = Array.from({ length: count }, (_, index) => {

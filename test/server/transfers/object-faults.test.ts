@@ -13,6 +13,7 @@ import {
   look,
   offer,
   offerBody,
+  otherThan,
   partlySent,
   putOther,
   putPart,
@@ -129,7 +130,7 @@ describe('a part', () => {
     }
     const begun = await partlySent(ada, id, part(0), partSize - 1)
     await vi.waitFor(() => expect(came).toBeGreaterThan(0), soon)
-    const other = Buffer.from(part(0)).fill(7, partSize - 1)
+    const other = otherThan(part(0))
     expect(told(await putOther(ada, id, 0, part(0), other))).toEqual([422, 'part_mismatch'])
     begun.cut()
     expect(came).toBeLessThanOrEqual(partSize - 64 * 1024)
@@ -188,7 +189,7 @@ describe('a download', () => {
   })
 
   test.each<[string, ObjectStore['faults']]>([
-    ['returns other bytes', { served: (_, all) => Buffer.from(all).fill(7, all.length - 1) }],
+    ['returns other bytes', { served: (_, all) => otherThan(all) }],
     ['returns fewer bytes', { served: (_, all) => all.subarray(0, -1) }],
     ['returns more bytes', { served: (_, all) => Buffer.concat([all, Buffer.from('x')]) }],
     ['stalls', { beforeChunk: () => new Promise(() => {}) }],
