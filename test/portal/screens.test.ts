@@ -6,6 +6,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Chromium, inChromium, startChromium } from './chromium.ts'
+import { treeFaults } from './looks/ax-tree.ts'
 import { accessFaults } from './looks/axe.ts'
 import { sideways } from './looks/overflow.ts'
 import { differenceOf, takePicture } from './looks/pictures.ts'
@@ -47,6 +48,13 @@ inChromium('the screen', () => {
     expect(await accessFaults(page)).toEqual([expect.stringMatching(/^image-alt: /)])
     await page.evaluate(`document.querySelector('h1 img').style.width = '4000px'`)
     expect((await sideways(page)).length).toBeGreaterThan(0)
+    await page.evaluate(`document.querySelector('h1').insertAdjacentElement('afterend', document.createElement('button'))
+      .insertAdjacentElement('afterend', document.createElement('h1')).append('Two')`)
+    expect(await treeFaults(page)).toEqual([
+      'image without a name',
+      'button without a name',
+      '2 headings of the first level',
+    ])
   })
 
   describe.each(screens)('$name', ({ name, path, isPictured = true }) => {
@@ -59,6 +67,14 @@ inChromium('the screen', () => {
       expect(await accessFaults(visitor.page)).toEqual([])
       expect(await sideways(visitor.page)).toEqual([])
     })
+
+    test.each([360, 1440])(
+      'gives a screen reader names, states and landmarks at %i pixels',
+      async (width) => {
+        await wear({ width, theme: 'light' })
+        expect(await treeFaults(visitor.page)).toEqual([])
+      },
+    )
 
     test.each([640, 320])('has everything within %i pixels, as an enlarged page has', async (width) => {
       await wear({ width, theme: 'light' })

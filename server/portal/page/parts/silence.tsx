@@ -1,14 +1,33 @@
 /** Says over the screen, which keeps its place, that the node does not answer. `bands.tsx` says that the page is paused. */
+import { useEffect } from 'preact/hooks'
 import { isIdle } from '../live/attendance.ts'
 import { type LiveProject, silentMs } from '../live/project.ts'
 import { span, timeOfDay } from '../words/time.ts'
+import { announce } from './announce.tsx'
 
 export function Silence({ live: { ageMs, heardAt } }: { readonly live: LiveProject }) {
-  const isSilent = ageMs.value > silentMs && heardAt.value !== undefined && !isIdle.value
+  const isSilent = useSilence(heardAt.value === undefined ? undefined : ageMs.value)
   return (
     <p class="silence over" hidden={!isSilent}>
       {isSilent &&
         `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`}
     </p>
   )
+}
+
+let isAnnounced = false
+
+/**
+ * Returns whether the node is silent, by the age of its last answer. Announces the beginning and the end of a
+ * silence. Its length changes each second, so it is not announced. A paused page does not ask the node.
+ */
+export function useSilence(ageMs: number | undefined): boolean {
+  const isSilent = ageMs !== undefined && !isIdle.value && ageMs > silentMs
+  const isAnswered = ageMs !== undefined && !isIdle.value && ageMs <= silentMs
+  useEffect(() => {
+    if (isAnnounced ? !isAnswered : !isSilent) return
+    isAnnounced = isSilent
+    announce('silence', isSilent ? 'Nothing heard from the node. Trying again.' : 'The node answers again.')
+  }, [isSilent, isAnswered])
+  return isSilent
 }

@@ -47,7 +47,8 @@ export function Toasts() {
       document.activeElement.scrollIntoView({ block: 'nearest' })
   }, [path, shown])
   return (
-    <output class="toast" hidden={words === undefined}>
+    // A screen reader hears changes of a region that was there before.
+    <output class={words === undefined ? 'unseen' : 'toast'}>
       <span>{words}</span>
       {undo !== undefined && (
         <button

@@ -99,7 +99,7 @@ function Audit({ title, project, latest, actors, children }: Props) {
       </details>
       <Refusal error={list.error.value} />
       <section aria-label="Records">
-        <p role="status">
+        <p>
           {isNew.value !== '' && (
             <button type="button" class="quiet pill" onClick={() => void list.refresh()}>
               {isNew.value} new ↑

@@ -1,12 +1,12 @@
 /** The node: load of the hosts, room on its disk, its health, and the commands for its upkeep. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { polled } from '../live/polled.ts'
-import { silentMs } from '../live/project.ts'
 import { hearClock } from '../node-clock.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useSilence } from '../parts/silence.tsx'
 import { span } from '../words/time.ts'
 import { Commands } from './node/commands.tsx'
 import { HealthFacts } from './node/health.tsx'
@@ -40,11 +40,12 @@ function Load() {
   useEffect(() => telemetry.stop, [])
   const ageMs = telemetry.ageMs.value
   const list = telemetry.value.value
+  const isSilent = useSilence(list === undefined ? undefined : ageMs)
   if (list === undefined) return <Refusal error={telemetry.error.value} />
   return (
     <>
-      <p class="silence" role="status" hidden={ageMs <= silentMs}>
-        {ageMs > silentMs && `Nothing heard from the node for ${span(ageMs)}. Trying again.`}
+      <p class="silence" hidden={!isSilent}>
+        {isSilent && `Nothing heard from the node for ${span(ageMs)}. Trying again.`}
       </p>
       <Nodes list={list} ageMs={ageMs} />
       <Hosts list={list} ageMs={ageMs} />

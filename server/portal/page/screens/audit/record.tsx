@@ -28,7 +28,9 @@ export function Record({ record, path }: Props) {
         <summary>
           <When at={at} isExact />
           <span>{kindWords(kind)}</span>
-          <Visible text={actorName(actor)} />
+          <span>
+            <Visible text={actorName(actor)} />
+          </span>
           <span class="meta">
             <Visible text={subjectType(subject.type)} /> {subject.id !== null && tail(subject.id)}
           </span>
