@@ -1,5 +1,5 @@
 /** Costs of a page by measurements that other work on the machine changes little. */
-import type { Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 
 /** Value that a share of the values does not exceed. */
 export const quantile = (values: readonly number[], share: number): number =>
@@ -12,6 +12,29 @@ export async function heapOf(page: Page): Promise<number> {
   const { usedSize } = await session.send('Runtime.getHeapUsage')
   await session.detach()
   return usedSize
+}
+
+interface Snapshot {
+  readonly snapshot: { readonly meta: { readonly node_fields: string[]; readonly node_types: [string[]] } }
+  readonly nodes: readonly number[]
+}
+
+/** Returns the bytes of the data that the page's scripts hold, and those of their compiled code. */
+export async function heldBy(session: CDPSession): Promise<{ data: number; code: number }> {
+  for (let round = 0; round < 3; round += 1) await session.send('HeapProfiler.collectGarbage')
+  const chunks: string[] = []
+  const take = ({ chunk }: { readonly chunk: string }) => void chunks.push(chunk)
+  session.on('HeapProfiler.addHeapSnapshotChunk', take)
+  await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false })
+  session.off('HeapProfiler.addHeapSnapshotChunk', take)
+  const { snapshot, nodes } = JSON.parse(chunks.join('')) as Snapshot
+  const { node_fields: fields, node_types } = snapshot.meta
+  const [type, size] = [fields.indexOf('type'), fields.indexOf('self_size')]
+  const code = node_types[0].indexOf('code')
+  const sum = { data: 0, code: 0 }
+  for (let at = 0; at < nodes.length; at += fields.length)
+    sum[nodes[at + type] === code ? 'code' : 'data'] += nodes[at + size] ?? 0
+  return sum
 }
 
 const turns = 100

@@ -22,7 +22,7 @@ const words: Readonly<Record<Check, readonly [passes: string, fails: string]>> =
   ],
   database: ['The database answers', 'The database does not answer'],
   storage: ['The disk has room', 'The disk is full'],
-  nodes: ['This node alone writes to its data', 'Another node writes to the same data'],
+  nodes: ['This node may write to its data', 'This node may not write: another one has taken its place'],
 }
 
 function wordsOf(check: Check, { checks, packages }: Readiness): string {

@@ -38,7 +38,7 @@ export function Storage({ storage, ageMs }: Props) {
           />
           <dl class="facts">
             <dt>Database</dt>
-            <dd>{size(database_bytes)}</dd>
+            <dd>{database_bytes === 0 ? 'on PostgreSQL, not on this disk' : size(database_bytes)}</dd>
             <dt>Reserve</dt>
             <dd>
               {reserve_bytes === 0
