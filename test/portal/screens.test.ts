@@ -51,8 +51,8 @@ inChromium('the screen', () => {
     await page.evaluate(`document.querySelector('h1').insertAdjacentElement('afterend', document.createElement('button'))
       .insertAdjacentElement('afterend', document.createElement('h1')).append('Two')`)
     expect(await treeFaults(page)).toEqual([
-      'image without a name',
       'button without a name',
+      'image without a name',
       '2 headings of the first level',
     ])
   })
