@@ -4,7 +4,8 @@
  * - If the standby lacks a confirmed write, the node serves nothing, and neither does a new start.
  * - If it lacks only nonces, the node serves, and refuses requests that were signed before the failover.
  *
- * The controls show what was lost: without the witness and without the floor, nothing refuses.
+ * The controls show what was lost: without the witness and without the floor, nothing refuses. BRIDGE_PROMOTIONS=20
+ * fails over that often.
  */
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,6 +21,8 @@ import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 postgresOnly()
 
+const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
+const rounds = Array.from({ length: promotions }, (_, index) => index + 1)
 const readyWithinMs = 2000
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds
 
@@ -63,7 +66,9 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
     primary = standby
   }
 
+  /** After a failover the node accepts only requests that are dated ahead. */
   const sending = (text: string) => ({
+    time: inSeconds(29),
     target: '/api/v1/messages',
     body: { conversation_id: conversation, recipient_agent_id: people.ben.id, type: 'note', body: text },
   })
@@ -98,27 +103,33 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
     expect((await exchangeOne(server.port, captured)).status).toBe(200)
   })
 
-  test('serves nothing if the standby lacks what was confirmed, and neither does a new start', async () => {
-    const standby = await startStandby()
-    const lost = Array.from({ length: 40 }, (_, index) => `lost ${index}`)
-    expect(new Set(await Promise.all(lost.map(send)))).toEqual(new Set([200]))
-    await failOver(standby)
-    await expect.poll(() => server.errors.includes('the database has lost confirmed writes')).toBe(true)
-    expect(new Set(await Promise.all(lost.map(send)))).toEqual(new Set([503]))
-    expect((await people.ben.call({ target: '/api/v1/peers' })).status).toBe(503)
-    expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
-    expect(await checks()).toMatchObject({ database: false })
-    expect(await bodies()).toEqual(['on both'])
-    await server.kill('SIGTERM')
-    await expect(server.start()).rejects.toThrow('bridge server restored')
-    expect((await server.ended).code).toBe(7)
-  })
+  describe.each(rounds)('failover %i', () => {
+    test('serves nothing if the standby lacks what was confirmed, and neither does a new start', async () => {
+      const standby = await startStandby()
+      const told = server.errors.length
+      await expect.poll(() => send('lost')).toBe(200)
+      const lost = Array.from({ length: 40 }, (_, index) => `lost ${index}`)
+      expect(new Set(await Promise.all(lost.map(send)))).toEqual(new Set([200]))
+      await failOver(standby)
+      await expect
+        .poll(() => server.errors.includes('the database has lost confirmed writes', told))
+        .toBe(true)
+      expect(new Set(await Promise.all(lost.map(send)))).toEqual(new Set([503]))
+      expect((await people.ben.call({ target: '/api/v1/peers' })).status).toBe(503)
+      expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
+      expect(await checks()).toMatchObject({ database: false })
+      expect(await bodies()).toEqual(['on both'])
+      await server.kill('SIGTERM')
+      await expect(server.start()).rejects.toThrow('bridge server restored')
+      expect((await server.ended).code).toBe(7)
+    })
 
-  test('control: without the witness the loss is silent', async () => {
-    rmSync(witnessPath(server.data))
-    await server.start()
-    expect(await readyAfter(server)).toBeLessThan(readyWithinMs)
-    expect((await people.owner.call({ target: '/api/admin' })).status).toBe(200)
-    expect(await bodies()).toEqual(['on both'])
+    test('control: without the witness the loss is silent', async () => {
+      rmSync(witnessPath(server.data))
+      await server.start()
+      expect(await readyAfter(server)).toBeLessThan(readyWithinMs)
+      expect((await people.owner.call({ target: '/api/admin' })).status).toBe(200)
+      expect(await bodies()).toEqual(['on both'])
+    })
   })
 })

@@ -1,7 +1,7 @@
 /**
  * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the node
- * is ready within two seconds of the promotion, and writes within five. The node reaches its database through a proxy that is switched
- * over, as behind a load balancer or an address that moves.
+ * is ready within two seconds of the promotion, and writes within five. The node reaches its database through a proxy
+ * that is switched over, as behind a load balancer or an address that moves. BRIDGE_PROMOTIONS=50 promotes that often.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
@@ -11,6 +11,7 @@ import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
 import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
 const writesWithinMs = 5000
 const readyWithinMs = 2000
 
@@ -22,12 +23,18 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
 
   beforeAll(async () => {
     primary = await Cluster.start()
-    standby = await primary.startStandby()
-    primary.configure(["synchronous_standby_names = 'standby'"])
-    primary.reload()
+    await addStandby()
     way = await startSwitch(primary.port)
     load = await startLoad(primary, { seed, url: way.urlOf(primary.url) })
   })
+
+  /** Starts a standby for which the commits of the primary wait. */
+  async function addStandby(): Promise<void> {
+    standby = await primary.startStandby()
+    primary.configure(["synchronous_standby_names = 'standby'"])
+    primary.reload()
+  }
+
   afterAll(async () => {
     await load?.close()
     await way?.close()
@@ -44,16 +51,32 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
   })
 
-  test('no answered effect is lost, and writes succeed within five seconds of the promotion', async () => {
-    await load.crew.answers(150)
-    await primary.kill()
-    way.lead(standby.port)
-    standby.promote()
-    const promotedMs = machineMs()
-    expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
-    await load.crew.answers(1)
-    expect(machineMs() - promotedMs).toBeLessThan(writesWithinMs)
-    await load.crew.answers(100)
+  /** Replaces the primary by its standby, and the standby by a new one, once the node knows that commits wait for it. */
+  async function renewStandby(): Promise<void> {
+    await primary.close()
+    primary = standby
+    await addStandby()
+    const isKnown = async () => (await primary.query('SELECT synchronous::int FROM place'))[0]
+    await expect.poll(isKnown).toEqual({ synchronous: 1 })
+  }
+
+  test('no answered effect is lost, and writes succeed within five seconds of each promotion', {
+    timeout: 300_000 + promotions * 60_000,
+  }, async () => {
+    let promotedMs = 0
+    for (let round = 1; round <= promotions; round += 1) {
+      if (round > 1) await renewStandby()
+      await load.crew.answers(150)
+      await primary.kill()
+      way.lead(standby.port)
+      standby.promote()
+      promotedMs = machineMs()
+      expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
+      await load.crew.answers(1)
+      expect(machineMs() - promotedMs).toBeLessThan(writesWithinMs)
+      await load.crew.answers(100)
+    }
+    expect(load.server.errors).not.toContain('failed over without a synchronous standby')
     // The node may repeat a group on the new primary in time, so that no request is refused.
     const { wrong, operations } = await load.end(standby)
     expect(wrong).toEqual([])
