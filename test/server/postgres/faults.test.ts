@@ -39,6 +39,38 @@ describe.skipIf(!isOnPostgres)('a node on PostgreSQL', () => {
       return rowCount ?? 0
     })
 
+  /** Sends with one cut of the connection, and again with the same key. */
+  async function sendTwice(text: string): Promise<void> {
+    const key = randomUUID()
+    const body = {
+      conversation_id: conversation,
+      recipient_agent_id: bridge.ben.id,
+      type: 'note',
+      body: text,
+    }
+    const first = await bridge.ada.call({ target: '/api/v1/messages', body, key })
+    expect([200, 503]).toContain(first.status)
+    const again = await bridge.ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body, key })
+    expect([await stored(text), await audited(again.message.id)]).toEqual([1, 1])
+  }
+
+  test.each(['before', 'answer'] as const)(
+    'a connection that is cut at any statement of a send (%s) stores one message per key',
+    async (when) => {
+      let number = 0
+      for (let wasCut = true; wasCut; ) {
+        number += 1
+        const cutsBefore = proxy.cuts()
+        proxy.cutAtStatement(number, when)
+        await sendTwice(`statement ${number}, ${when}`)
+        wasCut = proxy.cuts() > cutsBefore
+      }
+      proxy.cutAtStatement(undefined, when)
+      // BEGIN, the lane, the nonce, the reads of the agents, four inserts and more, the place of the lane, COMMIT.
+      expect(number).toBeGreaterThan(10)
+    },
+  )
+
   test.each([
     ['BEGIN', 'before'],
     ['FOR UPDATE', 'before'],
@@ -48,21 +80,10 @@ describe.skipIf(!isOnPostgres)('a node on PostgreSQL', () => {
     ['COMMIT', 'before'],
     ['COMMIT', 'answer'],
   ] as const)('a connection that is cut at %s (%s) stores one message per key', async (words, when) => {
-    const text = `${words} ${when}`
-    const key = randomUUID()
     const cutsBefore = proxy.cuts()
     proxy.cutAt(words, when)
-    const body = {
-      conversation_id: conversation,
-      recipient_agent_id: bridge.ben.id,
-      type: 'note',
-      body: text,
-    }
-    const first = await bridge.ada.call({ target: '/api/v1/messages', body, key })
-    expect([200, 503]).toContain(first.status)
-    await expect.poll(() => proxy.cuts()).toBe(cutsBefore + 1)
-    const again = await bridge.ada.ok<{ message: { id: string } }>({ target: '/api/v1/messages', body, key })
-    expect([await stored(text), await audited(again.message.id)]).toEqual([1, 1])
+    await sendTwice(`${words} ${when}`)
+    expect(proxy.cuts()).toBe(cutsBefore + 1)
   })
 
   test('a COMMIT whose answer is lost is asked about, and the request succeeds', async () => {

@@ -2,6 +2,7 @@
  * A proxy between a node and its database that cuts connections. Each test asks for one cut at a time.
  */
 import { connect, createServer, type Socket } from 'node:net'
+import { SentStatements } from './statements-sent.ts'
 
 export interface DatabaseProxy {
   /** The database, reached through the proxy. */
@@ -11,6 +12,11 @@ export interface DatabaseProxy {
    * after it, when its answer would arrive.
    */
   cutAt(words: string, when: 'before' | 'answer'): void
+  /**
+   * The same at a statement of the next group of writes, counted from 1, BEGIN and COMMIT included. Undefined cancels
+   * the cut.
+   */
+  cutAtStatement(number: number | undefined, when: 'before' | 'answer'): void
   /** Discards all bytes of the connections that are open, in both directions. New connections work. */
   dropPackets(): void
   /** Cuts all connections and refuses new ones until `open` is called. */
@@ -26,6 +32,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
   const sockets = new Set<Socket>()
   const silencers = new Set<() => void>()
   let asked: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
+  let askedNumber: { readonly number: number; readonly when: 'before' | 'answer' } | undefined
   let isOpen = true
   let cuts = 0
   const server = createServer((near) => {
@@ -36,6 +43,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     }
     let isAnswerCut = false
     let isSilent = false
+    const sent = new SentStatements()
     silencers.add(() => {
       isSilent = true
     })
@@ -56,7 +64,16 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
         if (when === 'before') return cut()
         isAnswerCut = true
       }
-      far.write(bytes)
+      for (const message of sent.take(bytes)) {
+        if (askedNumber !== undefined && message.number === askedNumber.number) {
+          const { when } = askedNumber
+          askedNumber = undefined
+          cuts += 1
+          if (when === 'before') return cut()
+          isAnswerCut = true
+        }
+        far.write(message.bytes)
+      }
     })
     far.on('data', (bytes) => {
       if (isSilent) return
@@ -75,6 +92,9 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     url: url.href,
     cutAt(words, when) {
       asked = { words, when }
+    },
+    cutAtStatement(number, when) {
+      askedNumber = number === undefined ? undefined : { number, when }
     },
     dropPackets() {
       for (const silence of silencers) silence()
