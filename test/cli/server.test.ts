@@ -7,12 +7,13 @@ import { once } from 'node:events'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readAddress } from '../../server/host/init.ts'
 import { settings } from '../../server/settings.ts'
 import { Desk } from '../support/desk.ts'
+import { dropDatabase, isOnPostgres, makeEmptyDatabase, storeEnvironment } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
+import { tamper } from '../support/tamper.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
 
 let home: TestHome
@@ -23,22 +24,27 @@ beforeEach(async () => {
   home = await TestHome.make()
   desk = await Desk.make()
   data = join(home.folder, 'data')
+  await makeEmptyDatabase(data)
 })
 
 afterEach(async () => {
+  await dropDatabase(data)
   await home.remove()
   await desk.remove()
 })
 
 const password = 'correct horse battery staple'
 
+/** The variables of the data folder and of its database. */
+const place = () => ({ BRIDGE_DATA: data, ...storeEnvironment(['--data', data]) })
+
 /** Runs the program as a separate process. */
 const program = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
-  home.run(['server', ...args], { environment: { BRIDGE_DATA: data, ...environment } })
+  home.run(['server', ...args], { environment: { ...place(), ...environment } })
 
 const host = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
   desk.run(['server', ...args], {
-    environment: { BRIDGE_DATA: data, BRIDGE_RESERVE_BYTES: '0', ...environment },
+    environment: { ...place(), BRIDGE_RESERVE_BYTES: '0', ...environment },
   })
 
 interface Ready {
@@ -51,7 +57,7 @@ interface Ready {
 
 /** Starts a server; resolves when it is ready. */
 async function start(...flags: string[]): Promise<Ready & { readonly started: Started }> {
-  const environment = { BRIDGE_DATA: data }
+  const environment = place()
   const started = home.start(['server', 'start', '--json', '--port', '0', ...flags], { environment })
   return { ...(JSON.parse(await started.printed(/\n/)) as Ready), started }
 }
@@ -81,14 +87,14 @@ test('init makes a private data folder and prints one link, which a second init 
   expect(stderr).not.toContain(stdout.trim().split('#')[1])
   expect([
     await modeOf(data),
-    await modeOf(join(data, 'bridge.db')),
+    await modeOf(join(data, isOnPostgres ? 'envelope.key' : 'bridge.db')),
     await modeOf(join(data, 'envelope.key')),
   ]).toEqual(['700', '600', '600'])
   const key = await readFile(join(data, 'envelope.key'), 'utf8')
   expect(await host(['init'])).toMatchObject({
     code: 7,
     stdout: '',
-    stderr: expect.stringMatching(/^bridge: .*data holds an installation already\nhint: /),
+    stderr: expect.stringMatching(/^bridge: (.*\/data|the database) holds an installation already\nhint: /),
   })
   expect(await readFile(join(data, 'envelope.key'), 'utf8')).toBe(key)
   const { url, started } = await start()
@@ -208,7 +214,7 @@ test('settings come from flags, then the environment, then config.json', async (
   expect(await modeOf(join(data, 'config.json'))).toBe('600')
 
   const started = home.start(['server', 'start', '--stage', 'from-flag'], {
-    environment: { BRIDGE_DATA: data, BRIDGE_STAGE: 'from-environment', BRIDGE_RESERVE_BYTES: '2000' },
+    environment: { ...place(), BRIDGE_STAGE: 'from-environment', BRIDGE_RESERVE_BYTES: '2000' },
   })
   expect(await started.printed(/\n/)).toBe(`ready at http://127.0.0.1:${port}\n`)
   expect((await host(['status'])).stdout).toMatch(/^stage +from-flag$/m)
@@ -295,9 +301,7 @@ test('an owner link signs in once, if there is an owner', async () => {
 
 test('a node without owner and open link prints a link at its start, on standard error only', async () => {
   const first = await init()
-  const database = new Database(join(data, 'bridge.db'))
-  database.prepare('DELETE FROM owner_links').run()
-  database.close()
+  tamper(data, (store) => store.exec('DELETE FROM owner_links'))
   const { url, started } = await start()
   const said = await started.said(/set up the owner within 30 minutes: open \S+#\S{43} in a browser/)
   const link = /http:\S+#\S+/.exec(said)?.[0] ?? ''
