@@ -1,11 +1,11 @@
 /**
- * What a unit reads and changes, beside rows that only it can have. PostgreSQL runs units side by side if they touch
+ * Names of the rows that a unit reads and changes, beside those that only it can have. PostgreSQL runs units side by side if they touch
  * nothing in common, or only what all of them touch together.
  */
 export interface Touches {
-  /** What no unit beside it touches. */
+  /** Rows that no unit beside it touches. */
   readonly alone: readonly string[]
-  /** What units beside it may touch too: counters, which all of them change through `Tx.counts`. */
+  /** Rows that units beside it may touch too: counters, which all of them change through `Tx.counts`. */
   readonly together?: readonly string[]
 }
 

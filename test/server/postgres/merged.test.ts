@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type Config, readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import { startServer } from '../../../server/server.ts'
@@ -148,7 +148,7 @@ interface Chance {
   readonly pick: <T>(from: readonly T[]) => T
 }
 
-/** What the acts of a batch may name: it was made in an earlier batch. */
+/** Sends and tasks of earlier batches, which the acts of a batch may name. */
 interface Earlier {
   readonly sends: (Act & { readonly kind: 'send' })[]
   readonly tasks: (Act & { readonly kind: 'create' })[]
@@ -325,8 +325,8 @@ async function remains(world: World): Promise<unknown> {
 
 describe.skipIf(!isOnPostgres)('requests that share a group', () => {
   const worlds: World[] = []
-  afterAll(async () => {
-    for (const world of worlds) await world.close()
+  afterEach(async () => {
+    for (const world of worlds.splice(0)) await world.close()
   })
 
   test.for(seeds)('seed %i', async (seed) => {
