@@ -66,6 +66,27 @@ describe.skipIf(!hasPostgres)('nodes on one database', () => {
   }
   const recorded = async () => (await query('SELECT number FROM schema_migrations')).length
 
+  test('one of two that create the installation at once creates it, and its link works at both', async () => {
+    await makeDatabase()
+    const outcomes = await Promise.allSettled(['a', 'b'].map((name) => initServer(configOf(name))))
+    const links = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value.setupLink] : []))
+    expect(links).toHaveLength(1)
+    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { name: 'DatabaseInitialisedError' },
+    })
+    expect(await recorded()).toBe(migrations.length)
+    const winner = outcomes[0]?.status === 'fulfilled' ? 'a' : 'b'
+    const loser = winner === 'a' ? 'b' : 'a'
+    // With a key of its own the other host cannot join.
+    makeEnvelopeKey(configOf(loser).envelopeKeyFile, (bytes) => Buffer.alloc(bytes, 1))
+    await expect(startServer(configOf(loser))).rejects.toMatchObject({ name: 'OtherEnvelopeKeyError' })
+    copyFileSync(configOf(winner).envelopeKeyFile, configOf(loser).envelopeKeyFile)
+    const servers = [await start('a'), await start('b')]
+    expect(servers.map(({ setupLink }) => setupLink)).toEqual([undefined, undefined])
+    const there = servers[winner === 'a' ? 1 : 0]
+    await setUpOwner(there?.url ?? '', links[0] ?? '')
+  })
+
   test('two that start at once migrate an older database once, and one of them makes a link', async () => {
     for (let round = 0; round < 3; round += 1) {
       await makeDatabase()
