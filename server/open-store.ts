@@ -21,6 +21,8 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly onOutdated?: (error: Error) => void
   /** Called once if a PostgreSQL database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
+  /** Called if `bridge server restored` has accepted a PostgreSQL database that this node knew before. */
+  readonly onAccepted?: (text: string) => void
   /** Called if a failover of PostgreSQL may have lost nonces, with the raised replay floor. */
   readonly onFailover?: (floor: number) => void
   /** Accepts a PostgreSQL database that has lost confirmed writes. */

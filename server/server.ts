@@ -126,6 +126,7 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
       },
       onForgotten: (error) =>
         app.log.fatal({ err: error }, 'the node serves nothing: stop it, then run bridge server restored'),
+      onAccepted: (text) => app.log.warn(text),
       onFailover: (floor) =>
         app.log.warn(
           { until: new Date(floor * 1000).toISOString() },

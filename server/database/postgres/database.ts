@@ -20,6 +20,7 @@ import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { recordKey } from './envelope-key.ts'
 import { writeReading } from './group.ts'
+import { recordPlace } from './held.ts'
 import { Link } from './link.ts'
 import { createListeners } from './listeners.ts'
 import { Membership } from './membership.ts'
@@ -33,7 +34,7 @@ import { createReader } from './reader.ts'
 import { createStoredDelays } from './sign-in-delays.ts'
 import { untilSpace } from './space.ts'
 import { Timeline } from './timeline.ts'
-import { confirmedTime, recordPlace, Witness } from './witness.ts'
+import { confirmedTime, Witness } from './witness.ts'
 import { createWriter } from './write-queue.ts'
 
 export interface PostgresOptions extends NodeDatabaseParts {
@@ -60,6 +61,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly envelopeKeyFile?: string | undefined
   /** Called once if the database has lost confirmed writes. */
   readonly onForgotten?: (error: Error) => void
+  /** Called if `bridge server restored` has accepted a database that this node knew before. */
+  readonly onAccepted?: (text: string) => void
   /** Called if a failover may have lost nonces, with the floor up to which requests are refused. */
   readonly onFailover?: (floor: number) => void
 }
@@ -94,8 +97,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     requireHere(await readMoved(connection), shownUrl(url))
     const serverId = await readServerId(connection)
     if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
-    const { witnessFile: file, finishesRestore = false, onForgotten } = options
-    const known = new Witness({ file, serverId, onForgotten })
+    const { witnessFile: file, finishesRestore = false, onForgotten, onAccepted } = options
+    const known = new Witness({ file, serverId, nodeId: node?.id, onForgotten, onAccepted })
     const witness = finishesRestore ? new Witness({ file: undefined, serverId }) : known
     const latest = () =>
       new Date(Math.max(clock().getTime(), Date.parse(confirmedTime(known.greatest ?? '')) || 0))

@@ -22,6 +22,7 @@ import {
   OutdatedProgramError,
   tryJoining,
 } from './nodes.ts'
+import { DatabaseForgotError } from './witness.ts'
 
 /** A node beside which this one cannot serve has taken its place, so this process must stop. */
 export class TakenOverError extends Error {
@@ -179,7 +180,9 @@ export class Membership implements Nodes {
   }
 
   async #beatOn(connection: PostgresConnection, dueMs: number): Promise<void> {
-    const { load, monotonicMs, check } = this.#options
+    // Before the node joins again, because the database may be another one.
+    await this.#check(connection)
+    const { load, monotonicMs } = this.#options
     const askedMs = monotonicMs()
     const { percent, waits } = load()
     const { count, rows } = await connection.query<{ oldest: number }>({
@@ -189,8 +192,6 @@ export class Membership implements Nodes {
     this.#noteOldest(rows[0]?.oldest ?? 0)
     if (count === 0) await this.#joinAgain(connection)
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
-    // Before the node counts as a member again, because the database may be another one.
-    await check(connection)
     this.#beatMs = askedMs
     await connection.query(removeDead)
     await this.#lease.keep(connection)
@@ -201,6 +202,19 @@ export class Membership implements Nodes {
     if (node.program >= oldest || this.#isOutdated) return
     this.#isOutdated = true
     onOutdated?.(new OutdatedProgramError(oldest, node.program))
+  }
+
+  /** A node that refuses the database leaves it, so that `bridge server restored` runs beside it. */
+  async #check(connection: PostgresConnection): Promise<void> {
+    try {
+      await this.#options.check(connection)
+    } catch (error) {
+      if (error instanceof DatabaseForgotError) {
+        this.#beatMs = Number.NEGATIVE_INFINITY
+        await connection.query({ ...leave, values: [this.id] })
+      }
+      throw error
+    }
   }
 
   async #joinAgain(connection: PostgresConnection): Promise<void> {
@@ -215,6 +229,8 @@ const beat = {
   text: `UPDATE nodes SET seen_at = clock_timestamp(), beat = beat + 1, load_percent = $2, waits = $3,
     lag_ms = $4 WHERE id = $1 RETURNING (SELECT number FROM oldest_program) AS oldest`,
 }
+
+const leave = { name: 'leave', text: 'DELETE FROM nodes WHERE id = $1' }
 
 const removeDead = {
   name: 'remove_dead',

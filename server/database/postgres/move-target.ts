@@ -100,6 +100,7 @@ const ownTables = [
   ...copiedTables.map(({ name }) => name),
   ...[
     'lanes',
+    'kept_lanes',
     'nodes',
     'leases',
     'oldest_program',

@@ -2,23 +2,17 @@
 import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { migrations } from '../migrations/index.ts'
 import { PostgresConnection } from './connection.ts'
+import { readHeld, recordAcceptance } from './held.ts'
 import { migrate, recordedMigrations } from './migrate.ts'
-import {
-  confirmedTime,
-  DatabaseForgotError,
-  readHeld,
-  readWitnessed,
-  recordPlace,
-  Witness,
-  writeWitnessed,
-} from './witness.ts'
+import { confirmedTime, DatabaseForgotError, Witness } from './witness.ts'
+import { readWitnessed, writeWitnessed } from './witness-file.ts'
 
 export interface Standing {
   /** Number of its last migration. */
   readonly migration: number
   /** Description of the lost writes, or the reason why it is another database. Undefined if the node found nothing. */
   readonly forgotten: string | undefined
-  /** The last server stopped, and the database holds everything that it confirmed. */
+  /** The last server served alone and stopped, and the database holds everything that it confirmed. */
   readonly isComplete: boolean
   /** Time of the last confirmed write, empty if it is unknown. */
   readonly confirmedAt: string
@@ -36,8 +30,8 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
     const serverId = await readServerId(connection)
     const witnessed = readWitnessed(file, serverId)
     const witness = new Witness({ file, serverId })
-    const { place, recorded, lanes } = await readHeld(connection)
-    const lost = witness.lossOf(lanes)
+    const held = await readHeld(connection, { timeline: witnessed?.timeline })
+    const lost = witness.lossOf(held) ?? held.forgotten
     const forgotten = await witness.verify(connection).then(
       () => undefined,
       (error: unknown) => {
@@ -45,8 +39,8 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
         throw error
       },
     )
-    const isComplete = witnessed?.stopped === true && lost === undefined
-    const isSame = forgotten === undefined && recorded === place
+    const isComplete = witnessed?.stopped === true && witnessed.shared !== true && lost === undefined
+    const isSame = forgotten === undefined && held.recorded === held.place
     return {
       ...{ migration, forgotten, isComplete },
       confirmedAt: confirmedTime(witness.greatest ?? ''),
@@ -57,16 +51,18 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
   }
 }
 
-/** Accepts the database as it is: later comparisons begin here. */
+/** Accepts the database as it is: later comparisons of all nodes begin here. */
 export async function acceptDatabase(url: string, file: string, now: Date): Promise<void> {
   const connection = await PostgresConnection.open({ url })
   try {
-    await recordPlace(connection, { replace: true })
-    const { lanes } = await readHeld(connection)
+    const serverId = await readServerId(connection)
+    const { lanes, timeline, acceptedMs } = await readHeld(connection)
+    const earlierMs = Math.max(acceptedMs, readWitnessed(file, serverId)?.accepted_ms ?? 0)
+    // Later than every earlier one, also if the clock was set back.
+    const accepted_ms = Math.max(now.getTime(), earlierMs + 1)
+    await recordAcceptance(connection, accepted_ms)
     await writeWitnessed(file, {
-      server_id: await readServerId(connection),
-      lanes: Object.fromEntries(lanes),
-      stopped: true,
+      ...{ server_id: serverId, lanes: Object.fromEntries(lanes), stopped: true, timeline, accepted_ms },
       restored_at: now.toISOString(),
     })
   } finally {

@@ -64,7 +64,9 @@ export class Timeline {
     const isNew = recorded !== null && recorded !== timeline
     const isLossy = isNew && !(this.#wasSynchronous && found.was_synchronous === 1)
     const raised = isLossy ? floorAfterLoss(this.#options.latest()) : 0
-    if (!isRecorded) await connection.query({ text: record, values: [timeline, synchronous, raised] })
+    if (!isRecorded)
+      await connection.query({ text: record, values: [timeline, synchronous, raised, isNew ? 1 : 0] })
+    if (isNew) await connection.query({ text: removeOldest, values: [timeline] })
     const floor = isRecorded ? found.floor : (await read(connection))?.floor
     this.#floor = Math.max(this.#floor, floor ?? 0)
     this.#wasSynchronous = synchronous === 1
@@ -75,12 +77,22 @@ export class Timeline {
   }
 }
 
-/** If two connections record the same timeline, the second one waits for the first, and then changes nothing. */
+/**
+ * Keeps the last ids of all lanes as the database held them before a node wrote on the new timeline. If two
+ * connections record the same timeline, the second one waits for the first, and then changes nothing.
+ */
 const record = `WITH moved AS (
     UPDATE place SET timeline = $1, synchronous = $2
       WHERE timeline IS DISTINCT FROM $1 OR synchronous <> $2 RETURNING 1
+  ), kept AS (
+    INSERT INTO kept_lanes (timeline, lane, last)
+      SELECT $1, lane, last FROM lanes WHERE $4 = 1 AND EXISTS (SELECT 1 FROM moved) ON CONFLICT DO NOTHING
   )
   UPDATE replay_floor SET floor = $3 WHERE floor < $3 AND EXISTS (SELECT 1 FROM moved)`
+
+/** Those of the last 32 timelines stay, for nodes that were stopped for that long. */
+const removeOldest = `DELETE FROM kept_lanes WHERE timeline <> $1 AND timeline NOT IN
+  (SELECT DISTINCT timeline FROM kept_lanes ORDER BY timeline DESC LIMIT 32)`
 
 async function read(connection: PostgresConnection): Promise<Found | undefined> {
   const { rows } = await connection.query<Found>({

@@ -10,68 +10,47 @@
  * - Beats are not compared: a lost beat loses no confirmed write. `timeline.ts` covers what has no lane.
  * - The database also records its own place: its cluster and its number there. A dump that was loaded elsewhere
  *   has another place, whatever the data folder knows.
+ *
+ * Several nodes have a witness each, and none knows what was confirmed to the others:
+ *
+ * - The first node on a new timeline keeps the last ids of all lanes before it writes. The others compare with
+ *   these, so writes that follow a loss do not hide it.
+ * - A node that finds a loss records it in the database. Then no node serves, because the lost writes may have
+ *   revoked an access.
+ * - `bridge server restored` on any host records its time. A node that knows an earlier one forgets its witness and
+ *   serves again.
  */
-import { readFileSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
 import { isProject } from '../lanes.ts'
 import type { PostgresConnection } from './connection.ts'
-import { synchronousText, timelineText } from './timeline.ts'
+import { type Held, readHeld, recordLoss } from './held.ts'
+import { readWitnessed, writeWitnessed } from './witness-file.ts'
 
 /** The database holds less than it confirmed, or lies in another place than the node recorded. */
 export class DatabaseForgotError extends Error {
   override readonly name = 'DatabaseForgotError'
 }
 
-/** Content of the file. */
-export interface Witnessed {
-  readonly server_id: string
-  /** The last confirmed id of each lane. */
-  readonly lanes: Readonly<Record<string, string>>
-  /** Whether the server stopped after it had written this file, so that the file is complete. */
-  readonly stopped: boolean
-  /** Time of `bridge server restored`, if no server has served the database since. */
-  readonly restored_at?: string
-}
-
 export interface WitnessOptions {
   /** Path of the file. Without one, the witness is in memory only. */
   readonly file: string | undefined
   readonly serverId: string
+  /** Id of the node, for the server. It records a loss for the other nodes. */
+  readonly nodeId?: string | undefined
   /** Called once, with the first thing that the database has forgotten while the server runs. */
   readonly onForgotten?: ((error: DatabaseForgotError) => void) | undefined
+  /** Called if `bridge server restored` has accepted the database, with what the witness knew. */
+  readonly onAccepted?: ((text: string) => void) | undefined
 }
 
 const writeEveryMs = 1000
 
-/** Returns what the file says about this installation. */
-export function readWitnessed(file: string, serverId: string): Witnessed | undefined {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  const found = JSON.parse(text) as Witnessed
-  return found.server_id === serverId ? found : undefined
-}
-
-/** Replaces the file in one step, and waits for the disk. */
-export async function writeWitnessed(file: string, witnessed: Witnessed): Promise<void> {
-  const partial = `${file}.partial`
-  const handle = await open(partial, 'w', 0o600)
-  try {
-    await handle.writeFile(`${JSON.stringify(witnessed)}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(partial, file)
-}
-
 export class Witness {
   readonly #options: WitnessOptions
   readonly #lanes: Map<string, string>
+  #greatest: string | undefined
+  #timeline: string | undefined
+  #acceptedMs: number
+  #isShared: boolean
   #isTold = false
   #holds = true
   #hasChanged = false
@@ -83,6 +62,10 @@ export class Witness {
     const { file, serverId } = options
     const known = file === undefined ? undefined : readWitnessed(file, serverId)
     this.#lanes = new Map(Object.entries(known?.lanes ?? {}))
+    this.#greatest = [...this.#lanes.values()].sort().at(-1)
+    this.#timeline = known?.timeline
+    this.#acceptedMs = known?.accepted_ms ?? 0
+    this.#isShared = known?.shared ?? false
   }
 
   /** Keeps the file up to date until `close`. Only the server does. The file then says that it is not complete. */
@@ -102,12 +85,13 @@ export class Witness {
   /** Notes that a COMMIT confirmed this id for these lanes. */
   note(lanes: Iterable<string>, last: string): void {
     for (const lane of lanes) if ((this.#lanes.get(lane) ?? '') < last) this.#lanes.set(lane, last)
+    if ((this.#greatest ?? '') < last) this.#greatest = last
     this.#hasChanged = true
   }
 
   /** The greatest confirmed id. */
   get greatest(): string | undefined {
-    return [...this.#lanes.values()].sort().at(-1)
+    return this.#greatest
   }
 
   /** Whether the last comparison found everything. */
@@ -127,16 +111,54 @@ export class Witness {
   async verify(connection: PostgresConnection): Promise<void> {
     // A write that is confirmed while the query runs may be missing in its answer.
     const confirmed = new Map(this.#lanes)
-    const { place, recorded, lanes } = await readHeld(connection)
-    const loss = lossOf(confirmed, lanes)
-    if (loss !== undefined) throw this.#forgotten(loss)
-    if (recorded !== undefined && recorded !== place) throw this.#forgotten(elsewhere)
+    const { nodeId } = this.#options
+    const held = await readHeld(connection, { timeline: this.#timeline, nodeId })
+    const isHere = held.recorded === undefined || held.recorded === held.place
+    if (isHere && held.acceptedMs > this.#acceptedMs) this.#accept(confirmed, held)
+    const loss = this.lossOf(held, confirmed)
+    if (loss !== undefined) {
+      // A node that was sent to a copy of the database by mistake does not stop the nodes of that copy.
+      const isOwn = isHere && held.acceptedMs === this.#acceptedMs
+      if (nodeId !== undefined && isOwn && held.forgotten === undefined) await recordLoss(connection, loss)
+      throw this.#forgotten(loss)
+    }
+    if (!isHere) throw this.#forgotten(elsewhere)
+    if (held.forgotten !== undefined) throw this.#forgotten(`another node found: ${held.forgotten}`)
     this.#holds = true
+    const isShared = this.#isShared || held.hasOthers
+    // A slow answer may come from an earlier timeline than that of another connection.
+    const timeline = [this.#timeline ?? '', held.timeline ?? ''].sort().at(-1)
+    if (this.#timeline === timeline && this.#isShared === isShared) return
+    this.#timeline = timeline
+    this.#isShared = isShared
+    this.#hasChanged = true
   }
 
-  /** Says what these lanes lack. */
-  lossOf(found: ReadonlyMap<string, string>): string | undefined {
-    return lossOf(this.#lanes, found)
+  /** Says what the database lacks. */
+  lossOf(held: Held, confirmed: ReadonlyMap<string, string> = this.#lanes): string | undefined {
+    const found = held.kept ?? held.lanes
+    for (const [lane, last] of confirmed) {
+      const holds = found.get(lane) ?? ''
+      if (holds < last) return lossWords(lane, last, holds)
+    }
+    return held.acceptedMs < this.#acceptedMs ? older : undefined
+  }
+
+  /** Forgets what was confirmed before `bridge server restored`. */
+  #accept(confirmed: Map<string, string>, { acceptedMs, timeline }: Held): void {
+    const last = [...confirmed.values()].sort().at(-1)
+    for (const [lane, id] of confirmed) if (this.#lanes.get(lane) === id) this.#lanes.delete(lane)
+    confirmed.clear()
+    this.#acceptedMs = acceptedMs
+    this.#timeline = timeline
+    this.#isTold = false
+    this.#isShared = false
+    this.#hasChanged = true
+    if (last === undefined) return
+    const at = new Date(acceptedMs).toISOString()
+    this.#options.onAccepted?.(
+      `bridge server restored accepted the database at ${at}; it may lack writes that it confirmed to this node up to ${confirmedTime(last)}`,
+    )
   }
 
   #forgotten(text: string): DatabaseForgotError {
@@ -152,7 +174,10 @@ export class Witness {
     if (file === undefined) return
     this.#hasChanged = false
     try {
-      await writeWitnessed(file, { server_id: serverId, lanes: Object.fromEntries(this.#lanes), stopped })
+      await writeWitnessed(file, {
+        ...{ server_id: serverId, lanes: Object.fromEntries(this.#lanes), stopped },
+        ...{ timeline: this.#timeline, accepted_ms: this.#acceptedMs, shared: this.#isShared },
+      })
     } catch (error) {
       this.#hasChanged = true
       throw error
@@ -171,17 +196,8 @@ export class Witness {
 const elsewhere =
   'this database was loaded from a dump or lies on another cluster than before, so it may lack confirmed writes'
 
-/** Says what the first lane that lacks something lacks. */
-function lossOf(
-  confirmed: ReadonlyMap<string, string>,
-  found: ReadonlyMap<string, string>,
-): string | undefined {
-  for (const [lane, last] of confirmed) {
-    const held = found.get(lane) ?? ''
-    if (held < last) return lossWords(lane, last, held)
-  }
-  return undefined
-}
+const older =
+  'the database has lost confirmed writes: it is older than the last bridge server restored that this node knows'
 
 function lossWords(lane: string, confirmed: string, held: string): string {
   const name = isProject(lane) ? `project ${lane}` : 'the installation'
@@ -193,42 +209,4 @@ function lossWords(lane: string, confirmed: string, held: string): string {
 export function confirmedTime(id: string): string {
   const ms = Number.parseInt(id.replace('-', '').slice(0, 12), 16)
   return Number.isNaN(ms) ? '' : new Date(ms).toISOString()
-}
-
-interface Held {
-  /** Cluster of the database, and its number there. */
-  readonly place: string
-  /** The place that the database recorded. */
-  readonly recorded: string | undefined
-  readonly lanes: ReadonlyMap<string, string>
-}
-
-export async function readHeld(connection: PostgresConnection): Promise<Held> {
-  const { rows } = await connection.query<{
-    lane: string | null
-    last: string
-    place: string
-    recorded: string
-  }>({
-    text: `SELECT lane, last, ${placeText} AS place, (SELECT place FROM place) AS recorded
-      FROM (SELECT 1) AS one LEFT JOIN lanes ON true`,
-  })
-  const lanes = rows.flatMap(({ lane, last }) => (lane === null ? [] : [[lane, last] as const]))
-  return { place: rows[0]?.place ?? '', recorded: rows[0]?.recorded ?? undefined, lanes: new Map(lanes) }
-}
-
-const placeText = `(SELECT system_identifier FROM pg_control_system())::text || ' ' ||
-  (SELECT oid FROM pg_database WHERE datname = current_database())::text`
-
-/** Records the place and the timeline of the database, the first time or after a restore. */
-export async function recordPlace(connection: PostgresConnection, { replace = false } = {}): Promise<void> {
-  await connection.query({
-    text: `INSERT INTO place (one, place, timeline, synchronous)
-      VALUES (1, ${placeText}, ${timelineText}, ${synchronousText})
-      ON CONFLICT (one) DO ${
-        replace
-          ? 'UPDATE SET place = excluded.place, timeline = excluded.timeline, synchronous = excluded.synchronous'
-          : 'NOTHING'
-      }`,
-  })
 }

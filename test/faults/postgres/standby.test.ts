@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
+import { examineDatabase } from '../../../server/host/doctor-postgres.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
@@ -49,6 +50,13 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     expect(status).toBe(503)
     way.lead(primary.port)
     expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
+  })
+
+  test('the doctor finds that commits wait for the standby', async () => {
+    const findings = await examineDatabase(primary.url, { data: load.server.data, envelopeKeyFile: '' })
+    expect(findings).toContainEqual(
+      expect.objectContaining({ state: 'ok', text: 'commits wait for a synchronous standby' }),
+    )
   })
 
   /** Replaces the primary by its standby, and the standby by a new one, once the node knows that commits wait for it. */

@@ -103,9 +103,18 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
     }
   })
 
+  test('a node without a witness is refused too, because another one has recorded the loss', async () => {
+    const witness = readFileSync(witnessPath(bridge.data))
+    rmSync(witnessPath(bridge.data))
+    await expect(startServer(config())).rejects.toThrow('another node found: the database has lost')
+    writeFileSync(witnessPath(bridge.data), witness)
+  })
+
   test('without the witness, the loss is silent', async () => {
     const witness = readFileSync(witnessPath(bridge.data))
     rmSync(witnessPath(bridge.data))
+    // No node has seen this state.
+    await load()
     const server = await startServer(config())
     await server.stop()
     writeFileSync(witnessPath(bridge.data), witness)

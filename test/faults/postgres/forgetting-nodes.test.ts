@@ -1,0 +1,163 @@
+/**
+ * Two nodes whose PostgreSQL server fails over to an asynchronous standby that is behind. The database confirmed
+ * the lost writes to the first node only, and the second one writes on the promoted standby before the first one
+ * sees it. Each node reaches the database through a proxy of its own.
+ */
+import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { witnessPath } from '../../../server/storage/data-folder.ts'
+import { TestAgent } from '../../support/agent.ts'
+import { postgresOnly } from '../../support/one-store.ts'
+import { type People, settlePeople } from '../../support/people.ts'
+import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
+import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import { program } from '../../support/program.ts'
+import { startBehind } from '../lab/postgres/standby.ts'
+import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
+
+postgresOnly()
+
+const soon = { timeout: 15_000, interval: 100 }
+
+/** Without a shared store the nodes take no packages. */
+const quiet = { log_level: 'warn', package_bytes: '0' }
+
+interface Proxied {
+  readonly server: ServerProcess
+  readonly way: Switch
+}
+
+describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby that is behind', () => {
+  const clusters: Cluster[] = []
+  const nodes: Proxied[] = []
+  let primary: Cluster
+  let told: Proxied
+  let other: Proxied
+  let people: People
+  let conversation: string
+  let session: TestAgent['session']
+
+  const startNode = async (name: string) => {
+    const way = await startSwitch(primary.port)
+    const settings = { ...quiet, database: way.urlOf(primary.url), node_name: name }
+    const node = { way, server: await startServerProcess({ settings, joins: nodes[0]?.server }) }
+    nodes.push(node)
+    return node
+  }
+
+  beforeAll(async () => {
+    primary = await Cluster.start()
+    clusters.push(primary)
+    told = await startNode('told')
+    other = await startNode('other')
+    people = await settlePeople(told.server, { message_budget: 1_000_000 })
+    conversation = await people.ada.conversationWith(people.ben.id)
+    session = people.ada.session
+  })
+  afterAll(async () => {
+    for (const { server, way } of nodes.toReversed()) {
+      await server.close()
+      await way.close()
+    }
+    for (const cluster of clusters) await cluster.close()
+  })
+
+  /** The sender at a node. It dates its requests later than the floor of a loss, which is 30 s ahead. */
+  const senderAt = ({ server }: Proxied): TestAgent => {
+    const { keys, enrolled } = people.ada
+    const sender = new TestAgent(server.url, keys, enrolled, () => new Date(Date.now() + 29_000))
+    sender.session = session
+    return sender
+  }
+  const send = async (node: Proxied, body: string) => {
+    const sending = { conversation_id: conversation, recipient_agent_id: people.ben.id, type: 'note', body }
+    return (await senderAt(node).call({ target: '/api/v1/messages', body: sending })).status
+  }
+  /** `bridge server restored` has fenced all sessions. */
+  const startSession = async () => {
+    const sender = senderAt(told)
+    const start = () => sender.requestSession()
+    await expect.poll(async () => (await start()).status, soon).toBe(200)
+    session = await sender.startSession()
+  }
+  const readiness = async ({ server }: Proxied) => (await fetch(`${server.url}/api/ready`)).status
+  const bodies = async () =>
+    (await primary.query<{ body: string }>('SELECT body FROM messages ORDER BY id')).map(({ body }) => body)
+  const saysWhy = ({ server }: Proxied) => server.errors.match(/bridge server restored/g)?.length ?? 0
+
+  /** The standby lacks the messages of the first node, and only the second node is led to it. */
+  const loseAndWrite = async (lost: string, later: string) => {
+    const standby = await startBehind(primary)
+    clusters.push(standby)
+    expect(await send(told, lost)).toBe(200)
+    await primary.kill()
+    standby.promote()
+    primary = standby
+    other.way.lead(standby.port)
+    await expect.poll(() => send(other, later), soon).toBe(200)
+  }
+
+  const restored = async ({ data }: ServerProcess) =>
+    promisify(execFile)(
+      process.execPath,
+      [program, 'server', 'restored', '--accept-credentials', '--data', data],
+      { env: { ...process.env, BRIDGE_DATABASE_URL: primary.url } },
+    )
+
+  test('no node serves once the node that was told more has compared, although the other has written', async () => {
+    await send(told, 'on both')
+    await loseAndWrite('lost', 'later')
+    told.way.lead(primary.port)
+    for (const node of [told, other]) {
+      await expect.poll(() => readiness(node), soon).toBe(503)
+      await expect.poll(() => saysWhy(node), soon).toBeGreaterThan(0)
+      expect(await send(node, 'refused')).toBe(503)
+      expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
+    }
+    expect(other.server.errors).toContain('another node found: the database has lost confirmed writes')
+    expect(await bodies()).toEqual(['on both', 'later'])
+  })
+
+  test('bridge server restored on one host is enough, and the other node serves again without a restart', async () => {
+    const { pid } = told.server
+    await other.server.kill('SIGTERM')
+    const { stderr } = await restored(other.server)
+    expect(stderr).toContain('lost confirmed writes')
+    await expect.poll(() => readiness(told), soon).toBe(200)
+    expect(told.server.pid).toBe(pid)
+    expect(told.server.errors).toContain('it may lack writes that it confirmed to this node up to')
+    await other.server.start()
+    await startSession()
+    for (const node of [told, other]) expect(await send(node, 'served')).toBe(200)
+  })
+
+  test('a node that was stopped meanwhile is refused at its start, and then no node serves', async () => {
+    const standby = await startBehind(primary)
+    clusters.push(standby)
+    expect(await send(told, 'lost too')).toBe(200)
+    await told.server.kill('SIGTERM')
+    await primary.kill()
+    standby.promote()
+    primary = standby
+    for (const { way } of nodes) way.lead(standby.port)
+    await expect.poll(() => send(other, 'later still'), soon).toBe(200)
+    await expect(told.server.start()).rejects.toThrow('bridge server restored')
+    await expect.poll(() => readiness(other), soon).toBe(503)
+  })
+
+  test('control: without the witness of the first node the loss is silent', async () => {
+    await restored(told.server)
+    await told.server.start()
+    await expect.poll(() => readiness(other), soon).toBe(200)
+    await startSession()
+    await loseAndWrite('lost silently', 'last')
+    await told.server.kill()
+    rmSync(witnessPath(told.server.data))
+    told.way.lead(primary.port)
+    await told.server.start()
+    for (const node of [told, other]) expect(await readiness(node)).toBe(200)
+    expect(await bodies()).not.toContain('lost silently')
+  })
+})
