@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { limits } from '../sdk/contract/limits.ts'
 import { ConfigError } from './config-error.ts'
 import { readConfigFile } from './config-file.ts'
-import { databaseUrlOf } from './database-url.ts'
+import { type DatabaseSetting, databaseUrlOf } from './database-url.ts'
 import {
   type Exposure,
   hostOf,
@@ -32,6 +32,8 @@ export interface Config extends Exposure {
   readonly databaseUrl: string | undefined
   /** File from which `databaseUrl` was read. It is read again for each new connection. */
   readonly databaseUrlFile: string | undefined
+  /** Direct way to the same database, by which the node hears other nodes. By default `databaseUrl`. */
+  readonly databaseListen: DatabaseListen | undefined
   /** Bucket of the packages. Undefined for the data folder. */
   readonly packagesPlace: ObjectPlace | undefined
   /** Whether equal statements of several requests are sent to PostgreSQL as one. */
@@ -55,6 +57,12 @@ export interface Config extends Exposure {
   readonly reserveBytes: number
   /** Undefined if metrics are off. */
   readonly metrics: MetricsAddress | undefined
+}
+
+export interface DatabaseListen {
+  readonly url: string
+  /** File from which `url` was read. */
+  readonly file: string | undefined
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -86,7 +94,11 @@ export function readConfig(
     if (setting?.kind !== 'file' || found === '') return found
     return here === undefined ? resolve(data, found) : resolve(found)
   }
-  const open = flags.database ?? (env.BRIDGE_DATABASE_URL === undefined ? file.database : undefined)
+  const given = (name: DatabaseSetting, urlFile: SettingName, variable: string) => {
+    const open = flags[name] ?? (env[variable] === undefined ? file[name] : undefined)
+    return databaseUrlOf(name, { url: value(name), file: value(urlFile), open })
+  }
+  const listenUrl = given('database_listen_url', 'database_listen_url_file', 'BRIDGE_DATABASE_LISTEN_URL')
   const packageBytes = integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax)
   const packagesBytes = integer('packages_bytes', value('packages_bytes'), 0, limits.sequenceMax)
   const share = String(Math.max(packageBytes, Math.floor(packagesBytes / sendersAtLeast)))
@@ -99,8 +111,12 @@ export function readConfig(
       tls: tlsFilesOf(value('tls_cert'), value('tls_key')),
       trustedProxies: trustedProxiesOf(value('trusted_proxy')),
     }),
-    databaseUrl: databaseUrlOf(value('database'), value('database_url_file'), open),
+    databaseUrl: given('database', 'database_url_file', 'BRIDGE_DATABASE_URL'),
     databaseUrlFile: value('database_url_file') || undefined,
+    databaseListen:
+      listenUrl === undefined
+        ? undefined
+        : { url: listenUrl, file: value('database_listen_url_file') || undefined },
     packagesPlace: objectPlaceOf(
       {
         packages: value('packages'),

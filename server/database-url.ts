@@ -1,21 +1,35 @@
-/** The setting that names a PostgreSQL database. */
+/** The settings that name a PostgreSQL database. */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { ConfigError } from './config-error.ts'
 
-/**
- * Returns the URL of the database, or undefined for SQLite. `open` is the URL if other users of the machine
- * may read it, because it is a flag or in `config.json`. @throws ConfigError
- */
-export function databaseUrlOf(url: string, file: string, open: string | undefined): string | undefined {
-  if (url !== '' && file !== '') throw new ConfigError('database and database_url_file exclude each other')
-  if (open !== undefined && open !== '' && parsed(open, 'database').password !== '') {
+/** The setting of the database itself, or of the direct way to it. */
+export type DatabaseSetting = 'database' | 'database_listen_url'
+
+const fileOf = { database: 'database_url_file', database_listen_url: 'database_listen_url_file' } as const
+const variableOf = {
+  database: 'BRIDGE_DATABASE_URL',
+  database_listen_url: 'BRIDGE_DATABASE_LISTEN_URL',
+} as const
+
+export interface GivenUrl {
+  readonly url: string
+  readonly file: string
+  /** The URL if other users of the machine may read it, because it is a flag or in `config.json`. */
+  readonly open: string | undefined
+}
+
+/** Returns the URL, or undefined if none is given. @throws ConfigError */
+export function databaseUrlOf(setting: DatabaseSetting, { url, file, open }: GivenUrl): string | undefined {
+  const fileSetting = fileOf[setting]
+  if (url !== '' && file !== '') throw new ConfigError(`${setting} and ${fileSetting} exclude each other`)
+  if (open !== undefined && open !== '' && parsed(open, setting).password !== '') {
     throw new ConfigError(
-      'database must not contain a password: put the URL in BRIDGE_DATABASE_URL or in a file that database_url_file names, or the password in ~/.pgpass',
+      `${setting} must not contain a password: put the URL in ${variableOf[setting]} or in a file that ${fileSetting} names, or the password in ~/.pgpass`,
     )
   }
   const text = file === '' ? url : readUrl(file)
   if (text === '') return undefined
-  return checked(text, file === '' ? 'database' : 'database_url_file')
+  return checked(text, file === '' ? setting : fileSetting)
 }
 
 /**
@@ -24,7 +38,7 @@ export function databaseUrlOf(url: string, file: string, open: string | undefine
  */
 export const latestUrlOf = (file: string, url: string) => (): string => {
   try {
-    return databaseUrlOf('', file, undefined) ?? url
+    return databaseUrlOf('database', { url: '', file, open: undefined }) ?? url
   } catch {
     return url
   }

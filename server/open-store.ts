@@ -1,6 +1,6 @@
 /** Opens the database that the settings name. The driver of PostgreSQL is loaded only if one is named. */
 import { existsSync } from 'node:fs'
-import type { Config } from './config.ts'
+import type { Config, DatabaseListen } from './config.ts'
 import { ConfigError } from './config-error.ts'
 import type { NodeDatabase, NodeDatabaseParts } from './database/node-database.ts'
 import type { NodeSelf } from './database/nodes.ts'
@@ -30,7 +30,7 @@ export interface StoreOptions extends NodeDatabaseParts {
 }
 
 type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> &
-  Partial<Pick<Config, 'databaseUrlFile' | 'envelopeKeyFile' | 'mergeStatements'>>
+  Partial<Pick<Config, 'databaseUrlFile' | 'databaseListen' | 'envelopeKeyFile' | 'mergeStatements'>>
 
 /**
  * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
@@ -45,11 +45,13 @@ function departureFrom(data: string): string | undefined {
   )
 }
 
+const latest = ({ url, file }: DatabaseListen) =>
+  file === undefined ? {} : { latestUrl: latestUrlOf(file, url) }
+
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
-export async function openStore(
-  { data, databaseUrl: url, databaseUrlFile: file, envelopeKeyFile, mergeStatements: merges }: StoreSettings,
-  options: StoreOptions,
-): Promise<NodeDatabase> {
+export async function openStore(settings: StoreSettings, options: StoreOptions): Promise<NodeDatabase> {
+  const { data, databaseUrl: url, databaseUrlFile: file, databaseListen, envelopeKeyFile } = settings
+  const { mergeStatements: merges } = settings
   requireNoMove(data)
   const { databaseClock, self, random, monotonicMs, clock } = options
   if (url === undefined) return openNodeDatabase({ data, ...options })
@@ -60,7 +62,8 @@ export async function openStore(
     ...{ url, departure, envelopeKeyFile },
     ...(merges !== undefined && { merges }),
     witnessFile: witnessPath(data),
-    ...(file !== undefined && { latestUrl: latestUrlOf(file, url) }),
+    ...latest({ url, file }),
+    ...(databaseListen && { listen: { url: databaseListen.url, ...latest(databaseListen) } }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
     ...(self && { node: { ...self, id: random(16).toString('hex') } }),
   })

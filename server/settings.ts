@@ -85,6 +85,21 @@ export const settings = [
     meaning: 'file with the URL of the PostgreSQL database, password included, instead of database',
   },
   {
+    name: 'database_listen_url',
+    env: 'BRIDGE_DATABASE_LISTEN_URL',
+    kind: 'text',
+    fallback: '',
+    meaning:
+      'direct URL of the same PostgreSQL database, by which the node hears other nodes if database leads through a pooler. A password belongs in the variable, in database_listen_url_file or in ~/.pgpass',
+  },
+  {
+    name: 'database_listen_url_file',
+    env: 'BRIDGE_DATABASE_LISTEN_URL_FILE',
+    kind: 'file',
+    fallback: '',
+    meaning: 'file with the direct URL, password included, instead of database_listen_url',
+  },
+  {
     name: 'node_name',
     env: 'BRIDGE_NODE_NAME',
     kind: 'text',

@@ -217,7 +217,7 @@ export class NodeBus implements Bus {
       this.#gap()
     } else {
       log.warn(
-        'notifications of other nodes do not arrive, so this node asks the database every 250 ms: a pooler or a standby stands in between',
+        'notifications of other nodes do not arrive, so this node asks the database every 250 ms: a pooler or a standby stands in between; database_listen_url can name a direct way',
       )
     }
   }

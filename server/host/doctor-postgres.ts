@@ -8,13 +8,15 @@ import { witnessPath } from '../storage/data-folder.ts'
 import { isEnvelopeKey, requireSameKey } from '../storage/envelope-keys.ts'
 import { type Examined, ok, place } from './findings.ts'
 
+type DoctorSettings = Pick<Config, 'data' | 'envelopeKeyFile'> & Partial<Pick<Config, 'databaseListen'>>
+
 export async function examineDatabase(
   url: string,
-  { data, envelopeKeyFile }: Pick<Config, 'data' | 'envelopeKeyFile'>,
+  { data, envelopeKeyFile, databaseListen }: DoctorSettings,
 ): Promise<Examined[]> {
   const { DamagedPagesError, examinePostgres } = await import('../database/postgres/examine.ts')
   try {
-    const found = await examinePostgres(url, witnessPath(data))
+    const found = await examinePostgres(url, witnessPath(data), databaseListen?.url)
     const moved = place(found.moved, shownUrl(url))
     const key = sameKey(found, envelopeKeyFile)
     const state = [schema(found), history(found), durability(found), peers(found)]
@@ -106,6 +108,6 @@ function peers({ hears }: Examination): Examined {
     check: 'peers',
     state: 'warning',
     text: 'notifications between nodes do not arrive: each node asks the database every 250 ms',
-    remedy: 'connect without a pooler, or through one that pools sessions',
+    remedy: 'set database_listen_url to a direct way to the same database, without a pooler of transactions',
   }
 }

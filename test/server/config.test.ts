@@ -149,4 +149,20 @@ describe('the database', () => {
     expect(() => of(file)).toThrow('/nowhere/url')
     expect(() => of({ ...file, database: 'postgres://localhost/bridge' })).toThrow('exclude each other')
   })
+
+  test('has a direct way with the same rules, whose messages name its own settings', () => {
+    const listen = (flags: Record<string, string>, env: Record<string, string> = {}) =>
+      readConfig({ data: '/nowhere', ...flags }, env).databaseListen
+    expect(listen({ database: 'postgres://localhost/bridge' })).toBeUndefined()
+    const secret = 'postgres://bridge:secret@127.0.0.1/bridge'
+    expect(listen({}, { BRIDGE_DATABASE_LISTEN_URL: secret })).toEqual({ url: secret, file: undefined })
+    expect(() => listen({ database_listen_url: secret })).toThrow('BRIDGE_DATABASE_LISTEN_URL')
+    expect(() => listen({ database_listen_url: 'bridge.db' })).toThrow('database_listen_url must be a URL')
+    expect(() => listen({ database_listen_url_file: '/nowhere/direct' })).toThrow('/nowhere/direct')
+    const both = {
+      database_listen_url: 'postgres://localhost/bridge',
+      database_listen_url_file: '/nowhere/url',
+    }
+    expect(() => listen(both)).toThrow('database_listen_url and database_listen_url_file exclude each other')
+  })
 })

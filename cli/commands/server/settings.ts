@@ -28,7 +28,12 @@ export const withData = (to: Command): Command =>
 export type Defaults = Partial<Record<SettingName, string>>
 
 /** The settings that name the database. */
-export const databaseSettings: ReadonlySet<string> = new Set(['database', 'database_url_file'])
+export const databaseSettings: ReadonlySet<string> = new Set([
+  'database',
+  'database_url_file',
+  'database_listen_url',
+  'database_listen_url_file',
+])
 
 /**
  * Adds one flag per setting, or for some of them only. `defaults` replaces some defaults of the table. Called before the command parses its arguments, because the table is loaded only
@@ -153,6 +158,7 @@ const named: Readonly<Record<string, Way>> = {
   ],
   MigrationHistoryError: ['conflict', 'is this the data folder of another program, or of a changed build?'],
   UnsafeStoreError: ['unexpected'],
+  OtherDatabaseError: ['usage', 'name the same database in both, or leave database_listen_url out'],
   UnfitDatabaseError: ['unexpected', 'bridge server doctor examines the database'],
   DatabaseUnreachableError: ['unexpected', 'bridge server doctor examines the database'],
   PackagesUnusableError: ['unexpected', 'bridge server doctor examines the store of packages'],

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../channel.ts'
 import { type ConnectionSettings, PostgresConnection } from './connection.ts'
+import { placeOf } from './held.ts'
 
 /** PostgreSQL refuses a payload of 8,000 bytes. */
 const maxBytes = 8000
@@ -13,15 +14,47 @@ const arrivesWithinMs = 1000
 /** Nodes of the same installation share a name. A database may hold several installations in several schemas. */
 export const channelName = (serverId: string): string => `bridge_${serverId.replaceAll('-', '')}`
 
-export function createChannel(settings: ConnectionSettings, name: string, self: string): Channel {
+export interface Ways {
+  readonly settings: ConnectionSettings
+  /** Direct way to the same database, where `settings` lead through a pooler. */
+  readonly listen?: ConnectionSettings | undefined
+  /** Where the database of `settings` lies. */
+  readonly place?: string
+}
+
+/** The direct way leads to another database than the node uses. */
+export class OtherDatabaseError extends Error {
+  override readonly name = 'OtherDatabaseError'
+}
+
+const isOther = async (connection: PostgresConnection, place: string): Promise<boolean> =>
+  (await placeOf(connection)) !== place
+
+const otherDatabase = () =>
+  new OtherDatabaseError('database_listen_url leads to another database than database does')
+
+/** A way that leads nowhere is no refusal, because the node polls. @throws OtherDatabaseError */
+export async function requireSamePlace(listen: ConnectionSettings, place: string): Promise<void> {
+  const connection = await PostgresConnection.open(listen).catch(() => undefined)
+  if (connection === undefined) return
+  try {
+    if (await isOther(connection, place)) throw otherDatabase()
+  } finally {
+    await connection.close()
+  }
+}
+
+export function createChannel({ settings, listen, place }: Ways, name: string, self: string): Channel {
   return {
     self,
     maxBytes,
     async connect({ onPayload, onEnd }) {
-      const connection = await PostgresConnection.open(settings)
+      const connection = await PostgresConnection.open(listen ?? settings)
       connection.onNotification(onPayload)
       connection.onEnd(onEnd)
       try {
+        if (listen !== undefined && place !== undefined && (await isOther(connection, place)))
+          throw otherDatabase()
         await connection.query({ text: `LISTEN "${name}"` })
       } catch (error) {
         connection.drop()
@@ -44,9 +77,9 @@ export function createChannel(settings: ConnectionSettings, name: string, self: 
 }
 
 /** Returns whether a notification arrives that another connection sends. */
-export async function hearsNotifications(settings: ConnectionSettings): Promise<boolean> {
+export async function hearsNotifications(ways: Ways): Promise<boolean> {
   const probe = `bridge_probe_${process.pid}`
-  const channel = createChannel(settings, probe, probe)
+  const channel = createChannel(ways, probe, probe)
   const heard = Promise.withResolvers<true>()
   const connection = await channel.connect({ onPayload: () => heard.resolve(true), onEnd: () => {} })
   try {

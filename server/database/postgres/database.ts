@@ -15,12 +15,12 @@ import type { NodeDatabase, NodeDatabaseParts } from '../node-database.ts'
 import { loneNode, type NodeSelf } from '../nodes.ts'
 import { createSteadyClock, type Reading, type WrittenSteadyClock } from '../steady-clock.ts'
 import { createChanges } from './changes.ts'
-import { channelName, createChannel } from './channel.ts'
+import { channelName, createChannel, requireSamePlace } from './channel.ts'
 import type { DatabaseClock } from './clock.ts'
 import { type ConnectionSettings, PostgresConnection, unlimitedAnswers } from './connection.ts'
 import { recordKey } from './envelope-key.ts'
 import { writeReading } from './group.ts'
-import { recordPlace } from './held.ts'
+import { placeOf, recordPlace } from './held.ts'
 import { Link } from './link.ts'
 import { createListeners } from './listeners.ts'
 import { Membership } from './membership.ts'
@@ -41,6 +41,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly url: string
   /** See {@link ConnectionSettings}. */
   readonly latestUrl?: (() => string) | undefined
+  /** Direct way to the same database, by which the server hears other nodes. By default `url`. */
+  readonly listen?: ConnectionSettings | undefined
   /** Whether equal statements of several requests are sent as one, by default yes. */
   readonly merges?: boolean
   /** Learns the time of the database. `clock` may be its own. */
@@ -97,6 +99,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     requireHere(await readMoved(connection), shownUrl(url))
     const serverId = await readServerId(connection)
     if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
+    const place = await placeOf(connection)
+    if (node !== undefined && options.listen !== undefined) await requireSamePlace(options.listen, place)
     const { witnessFile: file, finishesRestore = false, onForgotten, onAccepted } = options
     const known = new Witness({ file, serverId, nodeId: node?.id, onForgotten, onAccepted })
     const witness = finishesRestore ? new Witness({ file: undefined, serverId }) : known
@@ -156,7 +160,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       },
       scrubbed: false,
       ...(node !== undefined && {
-        channel: createChannel(settings, channelName(serverId), node.id),
+        channel: createChannel({ settings, listen: options.listen, place }, channelName(serverId), node.id),
         changes: createChanges(reader.read),
         listeners: createListeners(sharedLink, node.id, steady.now),
         signInDelays: createStoredDelays(sharedLink, monotonicMs),

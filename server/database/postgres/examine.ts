@@ -36,10 +36,14 @@ export interface Pages {
 }
 
 /** @throws DamagedPagesError; errors of connecting */
-export async function examinePostgres(url: string, witnessFile: string): Promise<Examination> {
+export async function examinePostgres(
+  url: string,
+  witnessFile: string,
+  listenUrl?: string,
+): Promise<Examination> {
   const connection = await PostgresConnection.open({ url })
   try {
-    return await examineOn(connection, url, witnessFile)
+    return await examineOn(connection, { url, listenUrl, witnessFile })
   } catch (error) {
     throw isDamage(error) ? new DamagedPagesError((error as Error).message, { cause: error }) : error
   } finally {
@@ -52,10 +56,15 @@ export class DamagedPagesError extends Error {
   override readonly name = 'DamagedPagesError'
 }
 
+interface Examined {
+  readonly url: string
+  readonly listenUrl: string | undefined
+  readonly witnessFile: string
+}
+
 async function examineOn(
   connection: PostgresConnection,
-  url: string,
-  witnessFile: string,
+  { url, listenUrl, witnessFile }: Examined,
 ): Promise<Examination> {
   const faults = await faultsOf(connection)
   const migrations = await recordedMigrations(connection)
@@ -71,7 +80,7 @@ async function examineOn(
     hasInstallation: installed,
     keyCheck: server?.key_check ?? null,
     isSynchronous: rows[0]?.synchronous === 1,
-    hears: await hearsNotifications({ url }),
+    hears: await hearsBy(url, listenUrl),
     forgotten: installed ? await forgottenBy(connection, witnessFile) : undefined,
   }
 }
@@ -88,6 +97,13 @@ async function readPages(connection: PostgresConnection): Promise<Pages> {
     damaged: found?.damaged ?? 0,
     lastAt: found?.last_at ?? null,
   }
+}
+
+/** A direct way that leads nowhere lets nothing arrive. */
+async function hearsBy(url: string, listenUrl: string | undefined): Promise<boolean> {
+  const listen = listenUrl === undefined ? undefined : { url: listenUrl }
+  const hears = hearsNotifications({ settings: { url }, listen })
+  return listen === undefined ? hears : hears.catch(() => false)
 }
 
 /** A database that an older program made last has no column for the key. */

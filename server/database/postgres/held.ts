@@ -76,6 +76,12 @@ export async function recordLoss(connection: PostgresConnection, text: string): 
 const placeText = `(SELECT system_identifier FROM pg_control_system())::text || ' ' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())::text`
 
+/** Returns the cluster of the database, and its number there. */
+export async function placeOf(connection: PostgresConnection): Promise<string> {
+  const { rows } = await connection.query<{ place: string }>({ text: `SELECT ${placeText} AS place` })
+  return rows[0]?.place ?? ''
+}
+
 const record = `INSERT INTO place (one, place, timeline, synchronous, accepted_ms)
   VALUES (1, ${placeText}, ${timelineText}, ${synchronousText}, $1) ON CONFLICT (one) DO`
 

@@ -88,6 +88,8 @@ export function copySettings(from: Pick<Config, 'data' | 'envelopeKeyFile'>, fol
 const replaced = new Set<string>([
   'database',
   'database_url_file',
+  'database_listen_url',
+  'database_listen_url_file',
   'envelope_key_file',
 ] satisfies SettingName[])
 const files = new Set<string>(settings.filter(({ kind }) => kind === 'file').map(({ name }) => name))

@@ -25,7 +25,7 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
     const log: string[] = []
     const note = (_more: unknown, text?: string) => log.push(text ?? String(_more))
     const bus = new NodeBus({
-      channel: createChannel({ url }, channel, self),
+      channel: createChannel({ settings: { url } }, channel, self),
       monotonicMs: () => performance.now(),
       log: { info: note, warn: note, error: note },
       times,
@@ -126,8 +126,10 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
       const { bus, log, gaps } = startBus('pooled', { url: pooler.url })
       await expect.poll(() => log.filter((line) => line.includes('every 250 ms'))).not.toEqual([])
       expect([bus.mode, gaps()]).toEqual(['polled', 0])
-      expect(await hearsNotifications({ url: pooler.url })).toBe(false)
-      expect(await hearsNotifications({ url: direct })).toBe(true)
+      expect(await hearsNotifications({ settings: { url: pooler.url } })).toBe(false)
+      expect(await hearsNotifications({ settings: { url: direct } })).toBe(true)
+      const listen = { url: direct }
+      expect(await hearsNotifications({ settings: { url: pooler.url }, listen })).toBe(true)
     },
   )
 

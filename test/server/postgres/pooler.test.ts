@@ -6,9 +6,12 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { learnPooling } from '../../../server/database/postgres/pooler.ts'
+import { type RunningServer, startServer } from '../../../server/server.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { untilPeers } from '../../support/nodes.ts'
 import { isOnPostgres, storeSettings } from '../../support/postgres.ts'
 import { openWait, untilListening } from '../../support/waits.ts'
 import { hasPooler, type Pooler, startPooler } from './pooler.ts'
@@ -57,6 +60,56 @@ describe.skipIf(!isOnPostgres || !hasPooler).each(['session', 'transaction'] as 
     })
   },
 )
+
+describe.skipIf(!isOnPostgres || !hasPooler)('a node behind a pooler of transactions', () => {
+  const data = isOnPostgres ? mkdtempSync(join(tmpdir(), 'bridge-')) : ''
+  const direct = () => storeSettings(data).database ?? ''
+  const log: string[] = []
+  let pooler: Pooler
+  let bridge: TestBridge
+  let later: RunningServer | undefined
+
+  beforeAll(async () => {
+    pooler = await startPooler(direct(), 'transaction')
+    const settings = { database: pooler.url, log_level: 'warn' }
+    bridge = await startBridge({ data, settings, logTo: { write: (line) => log.push(line) } })
+  })
+  afterAll(async () => {
+    await later?.stop()
+    await bridge.close()
+    await pooler.close()
+  })
+
+  const peers = async (url: string) =>
+    ((await (await fetch(`${url}/api/ready`)).json()) as { peers: string }).peers
+  const startWith = (listen: string) => {
+    const quiet = { port: '0', reserve_bytes: '0', log_level: 'silent' }
+    const flags = { data, ...quiet, database: pooler.url, database_listen_url: listen }
+    return startServer(readConfig(flags, {}))
+  }
+
+  test('asks for changes without database_listen_url, and says so', async () => {
+    await expect.poll(() => log.join('')).toContain('database_listen_url can name a direct way')
+    expect(await peers(bridge.url)).toBe('polled')
+    await bridge.server.stop()
+  })
+
+  test('refuses a direct way to another database', async () => {
+    const other = new URL(direct())
+    other.pathname = '/postgres'
+    await expect(startWith(other.href)).rejects.toThrow('leads to another database than database does')
+  })
+
+  test('polls while the direct way leads nowhere, and hears others by one that leads to the database', async () => {
+    const nowhere = new URL(direct())
+    nowhere.port = '1'
+    later = await startWith(nowhere.href)
+    expect(await peers(later.url)).toBe('polled')
+    await later.stop()
+    later = await startWith(direct())
+    await untilPeers(later, 'notified')
+  })
+})
 
 test.skipIf(!isOnPostgres || !hasPooler)(
   'the control: a pooler of transactions forgets a named statement',
