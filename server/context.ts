@@ -14,6 +14,7 @@ import type { Config } from './config.ts'
 import { any, type CommitListeners } from './database/commit-listeners.ts'
 import { nodeLane } from './database/lanes.ts'
 import type { NodeDatabase } from './database/node-database.ts'
+import { TaskSides } from './database/task-sides.ts'
 import { createOffers } from './delivery/in-flight.ts'
 import { createOfferLog } from './delivery/offer-log.ts'
 import { markOffered } from './delivery/offered.ts'
@@ -39,7 +40,6 @@ import type { Meters } from './metrics/meters.ts'
 import { watchOwnHost } from './metrics/own-host.ts'
 import type { Packages } from './package-store/packages.ts'
 import type { Storage } from './storage/storage.ts'
-import { TaskSides } from './tasks/sides.ts'
 
 /** Clocks and randomness that a test hands in; the program uses the real ones. */
 export interface ServerChance {

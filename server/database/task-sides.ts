@@ -2,8 +2,8 @@
  * Remembers the creator and the assignee of tasks, which never change. So a request that names a known task tells the
  * database which inboxes it may change. A request for an unknown task runs alone.
  */
-import { answerOf, inboxOf, type Touches } from '../database/touches.ts'
-import type { TaskRow } from '../database/work-tables.ts'
+import { answerOf, inboxOf, type Touches } from './touches.ts'
+import type { TaskRow } from './work-tables.ts'
 
 const maxTasks = 20_000
 
