@@ -63,6 +63,16 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     expect(later).toEqual(['ok', 'request_replayed'])
   })
 
+  test('accept one of 64 copies of a request that arrive at both at once', async () => {
+    const call = { target: '/api/v1/conversations', body: { recipient_agent_id: nodes.ben.id } }
+    const bytes = JSON.stringify(call.body)
+    const headers = nodes.ada.sign(call, bytes)
+    const copies = Array.from({ length: 64 }, (_, index) =>
+      exchange(urls[index % 2] ?? '', { method: 'POST', target: call.target, headers, body: bytes }),
+    )
+    expect(tally((await Promise.all(copies)).map(outcome))).toEqual({ ok: 1, request_replayed: 63 })
+  })
+
   test('give 64 requests with one key one effect', async () => {
     const key = randomUUID()
     const sends = Array.from({ length: 64 }, (_, index) =>

@@ -1,0 +1,74 @@
+/** Limits that two server processes on one database hold together. Runs with `BRIDGE_TEST_STORE=postgres`. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exchange, type Reply } from '../../support/http.ts'
+import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
+import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { isOnPostgres } from '../../support/postgres.ts'
+
+const perSecond = 40
+/** The rate holds from then on. */
+const holdsAfterMs = 2500
+const measuredMs = 3000
+
+describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
+  let nodes: TwoNodes
+  beforeAll(async () => {
+    const rate = String(perSecond)
+    nodes = await startTwoNodes({ settings: { rate_per_second: rate, rate_burst: rate } })
+    await Promise.all([untilPeers(nodes.first, 'notified'), untilPeers(nodes.second, 'notified')])
+  })
+  afterAll(() => nodes?.close())
+
+  test('admit together no more than the rate of an agent', async () => {
+    const beganMs = performance.now()
+    const passedMs = () => performance.now() - beganMs
+    const admitted = [0, 0]
+    const refused = [0, 0]
+    const flow = async (index: number) => {
+      const there = agentAt(index === 0 ? nodes.first : nodes.second, nodes.ben)
+      while (passedMs() < holdsAfterMs + measuredMs) {
+        const { status, json } = await there.call({ target: '/api/v1/conversations' })
+        const counts = status === 200 ? admitted : refused
+        if (status !== 200) expect(json).toMatchObject({ error: 'rate_limited' })
+        if (passedMs() > holdsAfterMs) counts[index] = (counts[index] ?? 0) + 1
+        // A client that is refused asks again soon, at the other node too.
+        if (status !== 200) await sleep(5)
+      }
+    }
+    await Promise.all([0, 0, 1, 1].map(flow))
+    const total = admitted.reduce((sum, each) => sum + each, 0)
+    const most = (perSecond * measuredMs) / 1000
+    // Both nodes had more requests than they admitted. Without sharing they would admit twice the rate.
+    expect(Math.min(...refused)).toBeGreaterThan(0)
+    expect(total).toBeGreaterThan(most / 4)
+    expect(total).toBeLessThan(most * 1.5)
+  })
+
+  const signIn = ({ url }: { readonly url: string }, password: string): Promise<Reply> =>
+    exchange(url, {
+      method: 'POST',
+      target: '/api/admin/session',
+      headers: [
+        ['Origin', url],
+        ['Content-Type', 'application/json'],
+      ],
+      body: JSON.stringify({ name: ownerName, password }),
+    })
+
+  test('delay a name after wrong passwords at either, until one accepts the correct one', async () => {
+    const each = [nodes.first, nodes.second]
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const { json } = await signIn(each[attempt % 2] ?? nodes.first, 'a wrong password')
+      expect(json).toMatchObject({ error: 'sign_in_failed' })
+    }
+    const delayed = await Promise.all(each.map((node) => signIn(node, ownerPassword)))
+    for (const { status, headers } of delayed)
+      expect([status, Number(headers['retry-after'])]).toEqual([429, 1])
+    await expect.poll(async () => (await signIn(nodes.second, ownerPassword)).status).toBe(200)
+    // The count has begun again at both.
+    for (const node of each)
+      expect((await signIn(node, 'a wrong password')).json).toMatchObject({ error: 'sign_in_failed' })
+    expect((await signIn(nodes.first, ownerPassword)).status).toBe(200)
+  })
+})
