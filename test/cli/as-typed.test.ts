@@ -112,11 +112,12 @@ test('messages about a node in another folder contain that folder, and their com
   expect(made.stderr).toContain(
     `next: bridge server start --data '${data}'; then, within 30 minutes, open this link in a browser, or: bridge admin setup --name NAME\n`,
   )
-  const instead = isOnPostgres
-    ? '--database names another database'
-    : `--data chooses another folder; bridge server restore --data '${data}' --replace`
+  const start = `bridge server start --data '${data}'`
+  const restore = `bridge server restore --data '${data}' --replace`
   expect((await desk.run(['server', 'init', '--data', data])).stderr).toContain(
-    `hint: bridge server start --data '${data}' runs it; ${instead}`,
+    isOnPostgres
+      ? `from the data folder of the first one, then: ${start}`
+      : `hint: ${start} runs it; --data chooses another folder; ${restore}`,
   )
   expect((await desk.run(['server', 'owner-link', '--data', nowhere])).stderr).toContain(
     `hint: bridge server init --data ${nowhere} creates an installation\n`,
