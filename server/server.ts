@@ -265,10 +265,10 @@ async function running({
   outdated,
 }: Running): Promise<RunningServer> {
   const { url, port } = addressOf(app, config)
-  const { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes } = config
+  const { host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes, nodeName } = config
   const packages = config.packagesPlace?.settings
   const runsWith = {
-    ...{ host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes },
+    ...{ host, portalOrigin, tls, trustedProxies, envelopeKeyFile, reserveBytes, nodeName },
     ...(packages && { packages }),
   }
   const address: Address = { url, pid: process.pid, ...(tls && { cert: tls.cert }), runsWith }

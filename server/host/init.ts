@@ -30,6 +30,7 @@ import { finishRestore, type RestoredOptions, type RestoredReport } from './back
 import { type RotationReport, rotateEnvelopeKey } from './key-rotation.ts'
 import { maintainStore } from './maintain.ts'
 import { type MovedPackages, type MovePackagesOptions, movePackages } from './moves/package-stores.ts'
+import { requireNoOtherNode } from './nodes.ts'
 
 export interface Initialised {
   readonly serverId: string
@@ -123,11 +124,16 @@ const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =
  */
 export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
 
-/** Makes a new envelope key, with or without a running server. @throws ConfigError, NotInitialisedError */
-export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
-  withStore(config, ({ write, random }) =>
+/**
+ * Makes a new envelope key, with or without a running server. Other nodes would go on with the old key, so none
+ * may be alive. @throws ConfigError, NotInitialisedError, OtherNodesError
+ */
+export async function rotateKey(config: Config, lost: boolean): Promise<RotationReport> {
+  await requireNoOtherNode(config, readAddress(config.data)?.runsWith?.nodeName ?? config.nodeName)
+  return await withStore(config, ({ write, random }) =>
     rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
   )
+}
 
 interface Maker extends Pick<NodeDatabase, 'steady'> {
   readonly write: Writer['write']
@@ -174,6 +180,8 @@ export interface Address {
   > & {
     /** Absent if the packages are in the data folder. */
     readonly packages?: PlaceSettings
+    /** Absent if an older server wrote the file. */
+    readonly nodeName?: string
   }
 }
 

@@ -11,3 +11,16 @@ export async function listNodes({
   const { readNodes } = await import('../database/postgres/nodes.ts')
   return (await readNodes(url)).map(toNodeInfo)
 }
+
+/** Other nodes serve the installation, and the command must be the only one at work. */
+export class OtherNodesError extends Error {
+  override readonly name = 'OtherNodesError'
+}
+
+/** @throws OtherNodesError if a node of another name is alive; errors of connecting */
+export async function requireNoOtherNode(config: Pick<Config, 'databaseUrl'>, own: string): Promise<void> {
+  const others = ((await listNodes(config)) ?? []).filter(({ name }) => name !== own)
+  if (others.length === 0) return
+  const names = others.map(({ name }) => name).join(', ')
+  throw new OtherNodesError(`other nodes serve this installation, with a copy of the key each: ${names}`)
+}

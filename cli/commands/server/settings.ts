@@ -147,6 +147,10 @@ const named: Readonly<Record<string, Way>> = {
     'conflict',
     'for one more node, copy config.json and envelope.key from the data folder of the first one, then: bridge server start',
   ],
+  OtherNodesError: [
+    'conflict',
+    'stop them, run the command again, copy the new key to the data folder of each, then start them',
+  ],
   DataFolderLockedError: ['conflict', 'bridge server status shows the running server'],
   NewerDatabaseError: [
     'conflict',
