@@ -146,17 +146,18 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const sharedLink = new Link(settings)
     const reader = createReader({ settings, connections: readConnections, check, merges, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
+    // Connections that are open keep their place over a failover, and other nodes may have written since a loss.
+    const serves = () => nodes.isMember() && witness.holds
     return {
       ...{ serverId, nonces, steady, nodes },
       writer: {
         ...writer,
         write: (lanes, unit, given) =>
-          nodes.isMember() ? writer.write(lanes, unit, given) : Promise.reject(refused()),
+          serves() ? writer.write(lanes, unit, given) : Promise.reject(refused()),
       },
       reader: {
         ...reader,
-        // A pooler may keep the connections of the reader over a failover.
-        read: (unit) => (nodes.isMember() && witness.holds ? reader.read(unit) : Promise.reject(refused())),
+        read: (unit) => (serves() ? reader.read(unit) : Promise.reject(refused())),
       },
       scrubbed: false,
       ...(node !== undefined && {
