@@ -126,6 +126,7 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
 
     test('control: without the witness the loss is silent', async () => {
       rmSync(witnessPath(server.data))
+      await primary.query('UPDATE place SET forgotten = NULL')
       await server.start()
       expect(await readyAfter(server)).toBeLessThan(readyWithinMs)
       expect((await people.owner.call({ target: '/api/admin' })).status).toBe(200)

@@ -9,6 +9,8 @@ const lookAgainMs = 150
 
 export interface Stopped {
   readonly atMs: number
+  /** Resolves with the milliseconds until the database has ended the transaction. */
+  freed(): Promise<number>
   resume(): void
 }
 
@@ -25,9 +27,15 @@ export async function stopInsideGroup(harness: Harness, index: number): Promise<
     const open = await openTransactions(harness)
     if (open.length > 0) {
       await sleep(lookAgainMs)
-      const still = await openTransactions(harness)
-      if (still.some((each) => open.includes(each)))
-        return { atMs, resume: () => process.kill(pid, 'SIGCONT') }
+      const still = (await openTransactions(harness)).filter((each) => open.includes(each))
+      if (still.length > 0) {
+        const freed = async () => {
+          while ((await openTransactions(harness)).some((each) => still.includes(each)))
+            await sleep(lookAgainMs)
+          return machineMs() - atMs
+        }
+        return { atMs, freed, resume: () => process.kill(pid, 'SIGCONT') }
+      }
     }
     process.kill(pid, 'SIGCONT')
     await sleep(7)
