@@ -128,12 +128,11 @@ export const issueTelemetryToken = (config: Config): Promise<string> => withStor
  * Makes a new envelope key, with or without a running server. Other nodes would go on with the old key, so none
  * may be alive. @throws ConfigError, NotInitialisedError, OtherNodesError
  */
-export async function rotateKey(config: Config, lost: boolean): Promise<RotationReport> {
-  await requireNoOtherNode(config, readAddress(config.data)?.runsWith?.nodeName ?? config.nodeName)
-  return await withStore(config, ({ write, random }) =>
-    rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost }),
-  )
-}
+export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
+  withStore(config, async ({ write, random }) => {
+    await requireNoOtherNode(config, readAddress(config.data)?.runsWith?.nodeName ?? config.nodeName)
+    return await rotateEnvelopeKey({ write, random, path: config.envelopeKeyFile, lost })
+  })
 
 interface Maker extends Pick<NodeDatabase, 'steady'> {
   readonly write: Writer['write']
