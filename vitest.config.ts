@@ -6,7 +6,10 @@ import { FileOrder } from './test/support/order.ts'
 /** Where `.ci/run` reads the counts. */
 const report = 'coverage/tests.json'
 
-/** No test may fall back to the folders of the person who runs it: what is not set explicitly cannot be created. */
+/**
+ * No test may fall back to the folders of the person who runs it: what is not set explicitly cannot be
+ * created.
+ */
 const nowhere = '/dev/null/not-set-by-the-test'
 
 /** Tests of the owner's page in Chromium: `npm run test:page`. The first one is also part of `npm test`. */
@@ -60,8 +63,8 @@ export default defineConfig({
     ],
     // Many tests wait for a process or a deadline: twice as many at a time as there are cores.
     maxWorkers: 2 * availableParallelism(),
-    // These end a test that waits for an event that never comes. No promise of the node is among them: real processes on a
-    // busy machine take minutes. A promise about time is checked in the test itself.
+    // These end a test that waits for an event that never comes. No promise of the node is among them: real
+    // processes on a busy machine take minutes. A promise about time is checked in the test itself.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },

@@ -26,8 +26,8 @@ export interface Surroundings {
   /** Aborted by SIGINT or SIGTERM, or when the reader of a print-only command closes standard output. */
   readonly interruption: AbortController
   /**
-   * Replaces the fetch function for clients of the node, to share its connections. A profile with an authority of its
-   * own has its own connections.
+   * Replaces the fetch function for clients of the node, to share its connections. A profile with an
+   * authority of its own has its own connections.
    */
   readonly fetch?: () => Promise<Fetch>
   /** Replaces the pauses of clients of the node. */

@@ -96,8 +96,8 @@ export function createContext(surroundings: Surroundings): CliContext {
 }
 
 /**
- * Folder for the ids that a command prints. The owner's ids are apart, because the owner may use the profile of
- * an agent. Commands for the host have none.
+ * Folder for the ids that a command prints. The owner's ids are apart, because the owner may use the profile
+ * of an agent. Commands for the host have none.
  */
 function seenFolder(home: string, profile: string, words: string): string | undefined {
   if (!isProfileName(profile) || /^(server|up|helper|help|completion|hooks|)( |$)/.test(words))

@@ -1,8 +1,9 @@
 /**
  * Everything that an action may use, declared and built here.
  *
- * A new service object of the server is one property of the object that `createContext` returns. Actions take time and
- * randomness from the context; only this file and `host/init.ts` make a clock or random bytes in the server.
+ * A new service object of the server is one property of the object that `createContext` returns. Actions take
+ * time and randomness from the context; only this file and `host/init.ts` make a clock or random bytes in the
+ * server.
  */
 import { randomBytes } from 'node:crypto'
 import { uptime } from 'node:os'

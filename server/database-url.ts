@@ -50,7 +50,9 @@ const isLocal = (host: string): boolean =>
 
 const weak = new Set(['allow', 'prefer', 'require', 'no-verify'])
 
-/** A connection to another machine is encrypted and its certificate verified, unless the URL says otherwise. */
+/**
+ * A connection to another machine is encrypted and its certificate verified, unless the URL says otherwise.
+ */
 function checked(text: string, name: string): string {
   const url = parsed(text, name)
   const mode = url.searchParams.get('sslmode')

@@ -7,9 +7,9 @@
  * - Mail during a turn is left to the hooks of the turn: the waiter only writes `mail.json` for them, and
  *   the statement of no-mail.ts.
  * - It prints no message, keeps no journal, and acknowledges nothing.
- * - It ends by a signal, with the harness process, with the last terminal of a daemon, and when another process
- *   takes over the profile. It also ends after 23 hours, at the owner's idle limit, and at a failure that only a person can repair. It
- *   survives all other failures.
+ * - It ends by a signal, with the harness process, with the last terminal of a daemon, and when another
+ *   process takes over the profile. It also ends after 23 hours, at the owner's idle limit, and at a failure
+ *   that only a person can repair. It survives all other failures.
  */
 import { setTimeout as timer } from 'node:timers/promises'
 import type { Bridge } from '../../sdk/index.ts'

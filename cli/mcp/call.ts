@@ -17,7 +17,9 @@ import { asTool } from './tool-words.ts'
 import { page } from './tools/result.ts'
 import type { Tool } from './tools/tool.ts'
 
-/** Below the time limits of harnesses, of which 60 seconds is the shortest. Files take as long as they need. */
+/**
+ * Below the time limits of harnesses, of which 60 seconds is the shortest. Files take as long as they need.
+ */
 const usualPatienceMs = 50_000
 
 export interface ToolCall {

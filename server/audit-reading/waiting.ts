@@ -1,9 +1,9 @@
 /**
- * Waits of live views: for the next commit, after which they read again, and for a change of the presence of an
- * agent.
+ * Waits of live views: for the next commit, after which they read again, and for a change of the presence of
+ * an agent.
  *
- * - Several commits within 50 ms cause two reads at most. A commit of a command on the host causes no notice; the
- *   reader finds it because it reads at least every two seconds.
+ * - Several commits within 50 ms cause two reads at most. A commit of a command on the host causes no notice;
+ *   the reader finds it because it reads at least every two seconds.
  * - Changes of presence end a wait at most once a second for each sign-in and project.
  */
 import { setTimeout as pause } from 'node:timers/promises'

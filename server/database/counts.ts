@@ -1,8 +1,8 @@
 /**
  * Counters in rows that units of one transaction change side by side.
  *
- * A unit reads the stored value. If a unit beside it has changed the counter since, the value that this unit left
- * applies instead. A unit stores each value that it sets here.
+ * A unit reads the stored value. If a unit beside it has changed the counter since, the value that this unit
+ * left applies instead. A unit stores each value that it sets here.
  */
 export class Counts {
   readonly #latest = new Map<string, number>()

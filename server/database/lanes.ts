@@ -2,8 +2,8 @@
  * Lanes: what has one writer at a time. Each write names the lanes whose rows it changes.
  *
  * A project is one lane, named by its id. The installation itself is the lane `node`: people, their sessions,
- * links, hosts, and the records of the node. The quota of packages is the lane `packages`, because it is one sum over
- * all projects. SQLite has one writer anyway and ignores the names.
+ * links, hosts, and the records of the node. The quota of packages is the lane `packages`, because it is one
+ * sum over all projects. SQLite has one writer anyway and ignores the names.
  */
 export type Lane = string
 

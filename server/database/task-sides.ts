@@ -1,6 +1,6 @@
 /**
- * Remembers the creator and the assignee of tasks, which never change. So a request that names a known task tells the
- * database which inboxes it may change. A request for an unknown task runs alone.
+ * Remembers the creator and the assignee of tasks, which never change. So a request that names a known task
+ * tells the database which inboxes it may change. A request for an unknown task runs alone.
  */
 import { answerOf, inboxOf, type Touches } from './touches.ts'
 import type { TaskRow } from './work-tables.ts'

@@ -1,6 +1,6 @@
 /**
- * Names of the rows that a unit reads and changes, beside those that only it can have. PostgreSQL runs units side by side if they touch
- * nothing in common, or only what all of them touch together.
+ * Names of the rows that a unit reads and changes, beside those that only it can have. PostgreSQL runs units
+ * side by side if they touch nothing in common, or only what all of them touch together.
  */
 export interface Touches {
   /** Rows that no unit beside it touches. */

@@ -1,9 +1,9 @@
 /**
- * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last query and
- * notifies their recipients.
+ * Backstop for lost wake-ups. Once per second a small query finds the messages stored since the last query
+ * and notifies their recipients.
  *
- * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. On PostgreSQL, where
- * ids rise only within a project, `shared-recheck.ts` replaces this query. Contract §6.
+ * A lost wake-up therefore delays a message by at most a second, whatever the number of waits. On PostgreSQL,
+ * where ids rise only within a project, `shared-recheck.ts` replaces this query. Contract §6.
  */
 
 import type { FastifyBaseLogger } from 'fastify'
@@ -111,9 +111,9 @@ const batch = 500
 const sharedBatch = 5000
 
 /**
- * Backstop for lost access on all transports: every two seconds, or every second while notifications of other nodes
- * do not arrive. The batches are too small to delay requests. The affected agents are notified, and admission refuses
- * their next read with the reason.
+ * Backstop for lost access on all transports: every two seconds, or every second while notifications of other
+ * nodes do not arrive. The batches are too small to delay requests. The affected agents are notified, and
+ * admission refuses their next read with the reason.
  */
 export function startAccessRecheck(context: RecheckServices): () => void {
   const isShared = context.bus.mode !== 'none'

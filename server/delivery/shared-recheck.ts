@@ -1,9 +1,9 @@
 /**
- * Backstop for notices of other nodes on PostgreSQL: once per second, or every 250 ms while notifications do not
- * arrive, the node asks what changed.
+ * Backstop for notices of other nodes on PostgreSQL: once per second, or every 250 ms while notifications do
+ * not arrive, the node asks what changed.
  *
- * - One statement asks which projects of open waits and live views have a commit. If there is none, that is all.
- *   A commit of the installation itself may end the sign-in of any live view.
+ * - One statement asks which projects of open waits and live views have a commit. If there is none, that is
+ *   all. A commit of the installation itself may end the sign-in of any live view.
  * - Another one asks for the newest message of the agents in these projects. An agent with a newer one is
  *   notified. An agent whose wait is new is asked about too, because its message may be older.
  * - A third one asks whether the project's state or a pairing changed. If so, all its agents are notified.

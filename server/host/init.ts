@@ -40,7 +40,8 @@ export interface Initialised {
 /**
  * Creates a data folder with database, server id and envelope key, and returns a one-time setup link.
  *
- * @throws AlreadyInitialisedError, DatabaseInitialisedError; ConfigError if the certificate or key is unusable
+ * @throws AlreadyInitialisedError, DatabaseInitialisedError; ConfigError if the certificate or key is
+ * unusable
  */
 export async function initServer(config: Config): Promise<Initialised> {
   requireNoRestore(config.data)
@@ -125,8 +126,8 @@ const issueLink = (config: Config, kind: 'setup' | 'sign_in'): Promise<string> =
 export const issueTelemetryToken = (config: Config): Promise<string> => withStore(config, makeTelemetryToken)
 
 /**
- * Makes a new envelope key, with or without a running server. Other nodes would go on with the old key, so none
- * may be alive. @throws ConfigError, NotInitialisedError, OtherNodesError
+ * Makes a new envelope key, with or without a running server. Other nodes would still use the old key, so
+ * none may be alive. @throws ConfigError, NotInitialisedError, OtherNodesError
  */
 export const rotateKey = (config: Config, lost: boolean): Promise<RotationReport> =>
   withStore(config, async ({ write, random }) => {

@@ -88,9 +88,9 @@ const insert = prepared<MessageRow>()((db, p) =>
 
 /**
  * Stores a message and counts it in its inbox. The sequence comes from a counter of the conversation and not
- * from max + 1, because retention deletes rows and sequences must never repeat. Only the units beside this one
- * change the counters meanwhile, so they are read together and then set, which is faster than updates with
- * `returning`.
+ * from max + 1, because retention deletes rows and sequences must never repeat. Only the units beside this
+ * one change the counters meanwhile, so they are read together and then set, which is faster than updates
+ * with `returning`.
  *
  * @throws capacity_reached, before it writes anything
  */

@@ -61,8 +61,8 @@ export function createTask(
 }
 
 /**
- * Stores a new task and reports it to its assignee. The notice comes first, because nothing is written if the inbox is
- * full. @throws capacity_reached
+ * Stores a new task and reports it to its assignee. The notice comes first, because nothing is written if the
+ * inbox is full. @throws capacity_reached
  */
 export async function addTask(
   context: Context,

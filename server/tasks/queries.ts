@@ -38,8 +38,8 @@ export async function listTasks(
 }
 
 /**
- * Reads the list after all expired claims of the project were recorded, because lists filter by the stored state.
- * Usually none has expired, and one transaction is enough.
+ * Reads the list after all expired claims of the project were recorded, because lists filter by the stored
+ * state. Usually none has expired, and one transaction is enough.
  */
 async function readReconciled(context: Context, caller: AgentCaller, query: TaskListQuery) {
   const unit = async (db: Db, agent: Admitted) => {

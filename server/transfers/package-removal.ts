@@ -2,8 +2,8 @@
  * Removes the bytes of ended transfers: first the files, then the database records it. Contract §9 "bytes
  * removed".
  *
- * If several nodes serve, the one at which a transfer ended waits until all have stopped its uploads and downloads.
- * The leader removes what a node left that was killed meanwhile.
+ * If several nodes serve, the one at which a transfer ended waits until all have stopped its uploads and
+ * downloads. The leader removes what a node left that was killed meanwhile.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -18,8 +18,8 @@ import * as store from './store.ts'
 import { timesOf, toTransfer } from './views.ts'
 
 /**
- * Resolves when the bytes are inaccessible and the removal is recorded. Never rejects: a failed removal leaves
- * the record unchanged and is tried again.
+ * Resolves when the bytes are inaccessible and the removal is recorded. Never rejects: a failed removal
+ * leaves the record unchanged and is tried again.
  */
 export function removePackage(context: Context, transferId: string): Promise<void> {
   const removals = context.packageRemovals
@@ -72,8 +72,8 @@ async function record(context: Context, { id, project_id }: TransferRow): Promis
 const removingMs = 2000
 
 /**
- * Returns the transfer after its package was removed, if it has ended. With several nodes the removal takes longer
- * than an answer may wait, so the answer comes before it.
+ * Returns the transfer after its package was removed, if it has ended. With several nodes the removal takes
+ * longer than an answer may wait, so the answer comes before it.
  */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer

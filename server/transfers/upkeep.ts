@@ -109,8 +109,8 @@ async function endExpired(context: Context): Promise<void> {
 }
 
 /**
- * Removes packages whose transfer has ended or has no row, because the process crashed between the two steps. If
- * several nodes serve, the leader searches an object store, and each node its own folder.
+ * Removes packages whose transfer has ended or has no row, because the process crashed between the two steps.
+ * If several nodes serve, the leader searches an object store, and each node its own folder.
  */
 async function removeStrays(context: Context): Promise<void> {
   if (context.packages.place !== 'folder' && !context.nodes.leads()) return

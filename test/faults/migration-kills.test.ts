@@ -178,7 +178,9 @@ test.skipIf(!canTrace)(
 
 type Rows = Readonly<Record<string, readonly string[]>>
 
-/** Returns the rows of the tables of `before`, without the columns that a later migration added at their ends. */
+/**
+ * Returns the rows of the tables of `before`, without the columns that a later migration added at their ends.
+ */
 const keptOf = (before: Rows, after: Rows): Rows =>
   Object.fromEntries(
     Object.entries(before).map(([table, rows]) => [

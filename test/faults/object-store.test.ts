@@ -1,7 +1,7 @@
 /**
- * Packages beside random faults of the object store, which `lab/object-chaos.ts` lists: no part is committed that
- * differs, an upload resumes, and the quota is exact. `BRIDGE_OBJECT_FAULTS=200` makes it longer, and `BRIDGE_SEED`
- * repeats a run. Contract §9 "Package store".
+ * Packages beside random faults of the object store, which `lab/object-chaos.ts` lists: no part is committed
+ * that differs, an upload resumes, and the quota is exact. `BRIDGE_OBJECT_FAULTS=200` makes it longer, and
+ * `BRIDGE_SEED` repeats a run. Contract §9 "Package store".
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -64,7 +64,10 @@ const committed = async ({ transfer: { id } }: Run) =>
   (await bridge.ada.ok<{ committed_parts: number[] }>({ target: `/api/v1/transfers/${id}/package/status` }))
     .committed_parts
 
-/** Requires that each committed part is in the store with its own bytes, and that the others count for nothing. */
+/**
+ * Requires that each committed part is in the store with its own bytes, and that the others count for
+ * nothing.
+ */
 async function requireRight(run: Run): Promise<number[]> {
   const stored = await committed(run)
   for (const index of stored) {
@@ -118,7 +121,10 @@ async function upload(run: Run): Promise<void> {
   })
 }
 
-/** Reads the package or a part until all its bytes came. Fewer bytes than promised are an error of the connection. */
+/**
+ * Reads the package or a part until all its bytes came. Fewer bytes than promised are an error of the
+ * connection.
+ */
 const download = ({ transfer: { id } }: Run, what: string, expected: Buffer) =>
   repeated(async () => {
     const target = `/api/v1/transfers/${id}/package/${what}`

@@ -1,10 +1,10 @@
 /**
- * `npm run test:harness`: real coding agents against a node and a scripted model, all on loopback. No account,
- * no tokens.
+ * `npm run test:harness`: real coding agents against a node and a scripted model, all on loopback. No
+ * account, no tokens.
  *
- * It installs nothing. It finds the programs in the folders of `BRIDGE_HARNESS_BIN`, else in PATH, and names their
- * versions. Rows of a missing program are skipped by name. If `unshare` and `ip` are there, the rows run in a
- * network namespace that has only loopback.
+ * It installs nothing. It finds the programs in the folders of `BRIDGE_HARNESS_BIN`, else in PATH, and names
+ * their versions. Rows of a missing program are skipped by name. If `unshare` and `ip` are there, the rows
+ * run in a network namespace that has only loopback.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * A node, two enrolled profiles on one machine, a scripted model, and an empty project folder: `cleo` is the agent in
- * the harness, and `dora` writes to it.
+ * A node, two enrolled profiles on one machine, a scripted model, and an empty project folder: `cleo` is the
+ * agent in the harness, and `dora` writes to it.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -53,7 +53,9 @@ export class Scene {
     return scene
   }
 
-  /** Installs the program as the line of a prompt does, and returns the paths of its launcher and first file. */
+  /**
+   * Installs the program as the line of a prompt does, and returns the paths of its launcher and first file.
+   */
   installed(): { readonly launcher: string; readonly file: string } {
     const file = this.write('.agent-bridge/1/agent-bridge.cjs', `require(${JSON.stringify(program)})\n`)
     const launcher = this.write(
@@ -209,7 +211,10 @@ wire_api = "responses"
     await expect.poll(async () => (await this.dora.bridge('peers')).stdout).toMatch(/cleo.*listening now/i)
   }
 
-  /** Mail for an idle session: for 5 s the model is not asked, no waiter runs, and dora sees that nobody listens. */
+  /**
+   * Mail for an idle session: for 5 s the model is not asked, no waiter runs, and dora sees that nobody
+   * listens.
+   */
   async notWoken(model: ScriptedModel): Promise<void> {
     const before = model.requests.length
     await this.mail()
@@ -224,7 +229,9 @@ wire_api = "responses"
     await expect.poll(async () => (await this.dora.bridge('status', id)).stdout).toMatch(/; acknowledged /)
   }
 
-  /** Mail for a session that has ended: `listen --exec` resumes it, its hooks tell it, and it reads the mail. */
+  /**
+   * Mail for a session that has ended: `listen --exec` resumes it, its hooks tell it, and it reads the mail.
+   */
   async wokenByListen(
     command: string,
     model: ScriptedModel,
@@ -248,7 +255,9 @@ wire_api = "responses"
     await this.quiet()
   }
 
-  /** Kills the harness while its waiter runs, and waits until no process and no file of the waiter is left. */
+  /**
+   * Kills the harness while its waiter runs, and waits until no process and no file of the waiter is left.
+   */
   async killHarness(): Promise<void> {
     const { holder, waiter, mail } = placesOf(this.environment.BRIDGE_HOME ?? '', 'cleo')
     await expect.poll(() => existsSync(waiter)).toBe(true)

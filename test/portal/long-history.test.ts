@@ -1,8 +1,8 @@
 /**
  * A conversation with many messages costs the page no more than one with a hundred.
  *
- * `BRIDGE_PAGE_MESSAGES=10000` makes it longer, and measures the times of opening and the frames of the wheel beside
- * those of an empty page.
+ * `BRIDGE_PAGE_MESSAGES=10000` makes it longer, and measures the times of opening and the frames of the wheel
+ * beside those of an empty page.
  */
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'

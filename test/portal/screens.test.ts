@@ -1,8 +1,9 @@
 /**
- * Every screen on the same data: its policy is kept, anybody can use it, nothing leaves it sideways, and it looks
- * as it did.
+ * Every screen on the same data: its policy is kept, anybody can use it, nothing leaves it sideways, and it
+ * looks as it did.
  *
- * `BRIDGE_LOOKS=all` checks each screen in three widths and both themes, otherwise in one width of each theme.
+ * `BRIDGE_LOOKS=all` checks each screen in three widths and both themes, otherwise in one width of each
+ * theme.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Chromium, inChromium, startChromium } from './chromium.ts'

@@ -1,6 +1,6 @@
 /**
- * The owner's inbox: messages to the owner that nobody acknowledged, of one project and of all that the caller
- * may see. Contract §10.
+ * The owner's inbox: messages to the owner that nobody acknowledged, of one project and of all that the
+ * caller may see. Contract §10.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../sdk/contract/limits.ts'

@@ -50,7 +50,10 @@ export class Cluster {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
   }
 
-  /** Makes and starts a cluster. `settings` are lines of `postgresql.conf`, `access` the first of `pg_hba.conf`. */
+  /**
+   * Makes and starts a cluster. `settings` are lines of `postgresql.conf`, `access` the first of
+   * `pg_hba.conf`.
+   */
   static async start(
     settings: readonly string[] = [],
     access: readonly string[] = [],

@@ -36,8 +36,8 @@ export const databaseSettings: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Adds one flag per setting, or for some of them only. `defaults` replaces some defaults of the table. Called before the command parses its arguments, because the table is loaded only
- * then.
+ * Adds one flag per setting, or for some of them only. `defaults` replaces some defaults of the table. Called
+ * before the command parses its arguments, because the table is loaded only then.
  */
 export async function addSettings(
   to: Command,

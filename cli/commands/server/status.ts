@@ -82,7 +82,10 @@ export async function localFetch(cert: string | undefined): Promise<Target['fetc
   }
 }
 
-/** Lists the nodes that share the database of this folder. Undefined on SQLite, or if the database does not answer. */
+/**
+ * Lists the nodes that share the database of this folder. Undefined on SQLite, or if the database does not
+ * answer.
+ */
 async function nodesOf(context: CliContext, { data }: StatusOptions): Promise<NodeInfo[] | undefined> {
   const loaded = await server()
   try {

@@ -1,13 +1,13 @@
 /**
  * The plan of each harness.
  *
- * - Claude Code gets `--plugin-dir`, which adds up with options of the user. A second `--settings` may replace
- *   theirs.
+ * - Claude Code gets `--plugin-dir`, which adds up with options of the user. A second `--settings` may
+ *   replace theirs.
  * - Codex gets `-c` for each value, and trusts exactly our hooks (codex-flags.ts).
  * - opencode finds our plugin file in `OPENCODE_CONFIG_CONTENT`.
  * - Copilot CLI gets `--plugin-dir`.
- * - Gemini CLI loads extensions only from its own folder, and settings that a variable names only if root owns
- *   the file. So it needs an installation for the profile.
+ * - Gemini CLI loads extensions only from its own folder, and settings that a variable names only if root
+ *   owns the file. So it needs an installation for the profile.
  */
 import { pathToFileURL } from 'node:url'
 import { profilesHome } from '../../../sdk/profile/profile-files.ts'

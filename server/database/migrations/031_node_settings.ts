@@ -1,5 +1,5 @@
 /**
- * What all nodes of one PostgreSQL database must agree on, as each of them has it. Null if the row is that of
+ * Settings on which all nodes of one PostgreSQL database must agree, as each of them has them. Null if the row is that of
  * an older program, or of a command that serves alone. Older programs serve no database with others.
  */
 export const sql = `

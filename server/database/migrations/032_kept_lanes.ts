@@ -1,6 +1,7 @@
 /**
- * The last ids of all lanes when a timeline of a PostgreSQL database began, the loss that a node has found, and the
- * time of the last `bridge server restored`. So writes of one node hide no loss from another. SQLite needs nothing.
+ * The last ids of all lanes when a timeline of a PostgreSQL database began, the loss that a node has found,
+ * and the time of the last `bridge server restored`. So writes of one node hide no loss from another. SQLite
+ * needs nothing.
  */
 export const sql = `
 SELECT 1;

@@ -11,7 +11,9 @@ import { placeOf } from './held.ts'
 const maxBytes = 8000
 const arrivesWithinMs = 1000
 
-/** Nodes of the same installation share a name. A database may hold several installations in several schemas. */
+/**
+ * Nodes of the same installation share a name. A database may hold several installations in several schemas.
+ */
 export const channelName = (serverId: string): string => `bridge_${serverId.replaceAll('-', '')}`
 
 export interface Ways {

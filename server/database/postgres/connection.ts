@@ -25,9 +25,13 @@ export interface Answer<R> {
 export interface ConnectionSettings {
   /** The database as `postgres://…`. Without a password, the driver looks into `~/.pgpass`. */
   readonly url: string
-  /** Set if a pooler forgets named statements between transactions, so that none gets a name. See `pooler.ts`. */
+  /**
+   * Set if a pooler forgets named statements between transactions, so that none gets a name. See `pooler.ts`.
+   */
   forgetsNames?: boolean
-  /** Returns the URL for a new connection, by default `url`. The password may have changed since the start. */
+  /**
+   * Returns the URL for a new connection, by default `url`. The password may have changed since the start.
+   */
   readonly latestUrl?: (() => string) | undefined
   readonly limits?: ConnectionLimits
 }

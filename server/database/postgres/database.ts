@@ -2,8 +2,8 @@
  * The database of one process on PostgreSQL: writer, reader, nonces, ids and clock. The server opens one, and
  * so does a command on the host.
  *
- * The server joins the nodes of its database. A command on the host writes beside them, under the locks of the
- * lanes.
+ * The server joins the nodes of its database. A command on the host writes beside them, under the locks of
+ * the lanes.
  */
 import { ApiError } from '../../api-error.ts'
 import { retryAfterMs } from '../../retry-after.ts'
@@ -146,7 +146,8 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const sharedLink = new Link(settings)
     const reader = createReader({ settings, connections: readConnections, check, merges, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
-    // Connections that are open keep their place over a failover, and other nodes may have written since a loss.
+    // Connections that are open keep their place over a failover, and other nodes may have written since a
+    // loss.
     const serves = () => nodes.isMember() && witness.holds
     return {
       ...{ serverId, nonces, steady, nodes },

@@ -4,9 +4,10 @@
  * - The group locks the rows of its lanes. So a project has one writer at a time, and ids that are taken
  *   under the lock are in the order of commits. If another process holds some of the lanes, the group runs
  *   without their requests. If it holds none, it waits for those of the first request.
- * - Units that touch nothing in common run side by side (`wave.ts`), others one after another. They have no savepoints,
- *   and post their inserts (`unit-view.ts`). If a unit fails after it has written, or if a statement fails, the group is
- *   rolled back and runs again, now with each unit alone in a savepoint. So a unit may run more than once.
+ * - Units that touch nothing in common run side by side (`wave.ts`), others one after another. They have no
+ *   savepoints, and post their inserts (`unit-view.ts`). If a unit fails after it has written, or if a
+ *   statement fails, the group is rolled back and runs again, now with each unit alone in a savepoint. So a
+ *   unit may run more than once.
  * - If the answer to COMMIT is lost, another connection asks what became of the transaction.
  *
  * Contract §2 "Group commit".
@@ -161,7 +162,8 @@ export class Groups {
     await this.#addLanes(connection, requests)
     const first = requests[0]?.lanes ?? []
     try {
-      // The first request waits for its lane once at most, so that other processes cannot keep it from a busy lane.
+      // The first request waits for its lane once at most, so that other processes cannot keep it from a busy
+      // lane.
       const hasWaited = requests[0] !== undefined && this.#waited.has(requests[0])
       let begun = await this.#begin(connection, hasWaited ? first : lanesOf(requests), hasWaited)
       if (hasWaited) begun = await this.#lockMore(connection, begun, lanesOf(requests))

@@ -1,4 +1,4 @@
-/** What a database holds that nodes compare with their witness; see `witness.ts`. */
+/** The ids of a database that nodes compare with their witness. `witness.ts` says why. */
 import type { PostgresConnection } from './connection.ts'
 import { synchronousText, timelineText } from './timeline.ts'
 

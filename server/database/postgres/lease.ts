@@ -1,6 +1,6 @@
 /**
- * The lease of the leader. It lasts 15 seconds, and its holder renews it every five. A lease of a node that is
- * gone is free at once.
+ * The lease of the leader. It lasts 15 seconds, and its holder renews it every five. A lease of a node that
+ * is gone is free at once.
  */
 import type { PostgresConnection } from './connection.ts'
 

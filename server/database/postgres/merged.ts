@@ -3,8 +3,9 @@
  *
  * - A select becomes a join of the parameters with the select as it is, for each of them.
  * - An insert of one row becomes an insert of many.
- * - An update of a row by its key becomes an update of the rows of all of them. If several set the same row to given
- *   values, the last one applies. If several change the same row in another way, they are not merged.
+ * - An update of a row by its key becomes an update of the rows of all of them. If several set the same row
+ *   to given values, the last one applies. If several change the same row in another way, they are not
+ *   merged.
  *
  * An array of each parameter travels, so its type must be known. PostgreSQL tells the types of the statements
  * that a connection has prepared.
@@ -25,7 +26,10 @@ const sets = / set (?:"\w+" = (?:\$\d+|"excluded"\."\w+")(?:, |$))+$/
 const oneKey = /^"?\w+"? = \$\d+$/
 
 interface Form {
-  /** Place of the parameter that names the changed row. Undefined if no two statements can change the same one. */
+  /**
+   * Place of the parameter that names the changed row. Undefined if no two statements can change the same
+   * one.
+   */
   readonly key?: number | undefined
   /** Whether the last of several statements for one row makes the others unnecessary. */
   readonly lastApplies?: boolean
@@ -76,8 +80,8 @@ export class MergedStatements {
   readonly #wanted = new Set<string>()
 
   /**
-   * Returns one statement for all of these, which have the same name. Undefined if they cannot be merged, and while the
-   * types of their parameters are not known.
+   * Returns one statement for all of these, which have the same name. Undefined if they cannot be merged, and
+   * while the types of their parameters are not known.
    */
   merge(statements: readonly Statement[]): Merged | undefined {
     const [first] = statements

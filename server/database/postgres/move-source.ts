@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database from which an installation moves. The command serves as its node meanwhile, so that no
- * other one starts, and holds locks that let other processes only read.
+ * A PostgreSQL database from which an installation moves. The command serves as its node meanwhile, so that
+ * no other one starts, and holds locks that let other processes only read.
  */
 import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { migrations } from '../migrations/index.ts'

@@ -1,6 +1,6 @@
 /**
- * The table of the nodes that serve a database. A node joins if it can serve beside each one that is alive; see
- * `beside.ts`.
+ * The table of the nodes that serve a database. A node joins if it can serve beside each one that is alive;
+ * see `beside.ts`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NodeEntry } from '../nodes.ts'

@@ -10,7 +10,10 @@ import { readWitnessed, writeWitnessed } from './witness-file.ts'
 export interface Standing {
   /** Number of its last migration. */
   readonly migration: number
-  /** Description of the lost writes, or the reason why it is another database. Undefined if the node found nothing. */
+  /**
+   * Description of the lost writes, or the reason why it is another database. Undefined if the node found
+   * nothing.
+   */
   readonly forgotten: string | undefined
   /** The last server served alone and stopped, and the database holds everything that it confirmed. */
   readonly isComplete: boolean

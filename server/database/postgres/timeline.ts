@@ -1,9 +1,9 @@
 /**
  * The timeline of the database. A failover begins a new one.
  *
- * If commits did not wait for a synchronous standby before it, the failover may have lost nonces of requests that
- * stored nothing else, which the witness does not cover. So the replay floor is raised as after a restore: requests
- * that were signed before are refused.
+ * If commits did not wait for a synchronous standby before it, the failover may have lost nonces of requests
+ * that stored nothing else, which the witness does not cover. So the replay floor is raised as after a
+ * restore: requests that were signed before are refused.
  *
  * The database and the node both remember whether commits waited. The database may have lost its last record.
  */
@@ -55,7 +55,10 @@ export class Timeline {
     return this.#name !== undefined && name !== this.#name
   }
 
-  /** Raises the floor if the timeline is a new one, and records it. Runs on each new connection and at each beat. */
+  /**
+   * Raises the floor if the timeline is a new one, and records it. Runs on each new connection and at each
+   * beat.
+   */
   async settle(connection: PostgresConnection): Promise<void> {
     const found = await read(connection)
     if (found?.timeline == null) return

@@ -1,9 +1,9 @@
 /**
  * One unit's view of a connection to PostgreSQL, usable until `end`.
  *
- * An insert whose answer is known before it is sent is posted: the unit goes on without the answer. Later statements of
- * the connection see the row. If a posted insert fails, PostgreSQL refuses the rest of the transaction, and the group
- * runs again with an answer to each statement.
+ * An insert whose answer is known before it is sent is posted: the unit goes on without the answer. Later
+ * statements of the connection see the row. If a posted insert fails, PostgreSQL refuses the rest of the
+ * transaction, and the group runs again with an answer to each statement.
  */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import type { NumberedQuery, UnitView } from '../connection.ts'

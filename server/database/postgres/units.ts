@@ -1,6 +1,6 @@
 /**
- * Runs the units of a group in its transaction, side by side where they touch nothing in common, or each alone in a
- * savepoint.
+ * Runs the units of a group in its transaction, side by side where they touch nothing in common, or each
+ * alone in a savepoint.
  */
 import { Counts } from '../counts.ts'
 import type { Outcome, Request } from '../request.ts'
@@ -39,7 +39,10 @@ export class Units {
     return this.#merged.learn(connection)
   }
 
-  /** Spends the nonces of the requests and runs their units. @throws NeedsSavepointsError; errors of the database */
+  /**
+   * Spends the nonces of the requests and runs their units. @throws NeedsSavepointsError; errors of the
+   * database
+   */
   async run(
     connection: PostgresConnection,
     requests: readonly Request[],
@@ -75,7 +78,8 @@ export class Units {
     const results = await Promise.allSettled(indexes.map((index) => run(index, wave.member(), counts)))
     wave.flush()
     const errors = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
-    // The unit whose statement was refused says more than the others, whose statements PostgreSQL then refused too.
+    // The unit whose statement was refused says more than the others, whose statements PostgreSQL then
+    // refused too.
     const first = errors.find((error) => !(error instanceof NeedsSavepointsError)) ?? errors[0]
     if (first !== undefined) throw first
   }
@@ -89,7 +93,8 @@ export class Units {
     const outcome = await settled(view, new Unit(view, this.#chance, counts), request)
     if (view.wrote) this.#changes += 1
     if (view.lost !== undefined) {
-      // After the refusal of a posted insert, the next statement is refused because the transaction is aborted.
+      // After the refusal of a posted insert, the next statement is refused because the transaction is
+      // aborted.
       const cause = posted.failure ?? view.lost
       throw isStatementError(cause) ? new NeedsSavepointsError('', { cause }) : cause
     }

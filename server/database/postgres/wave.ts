@@ -1,8 +1,8 @@
 /**
  * Units that run side by side in one transaction, because they touch nothing in common.
  *
- * Each runs until it waits for a statement. Once all of them wait, their statements are sent together: equal ones
- * merged to one, the others in a pipeline. The statements of one unit keep their order.
+ * Each runs until it waits for a statement. Once all of them wait, their statements are sent together: equal
+ * ones merged to one, the others in a pipeline. The statements of one unit keep their order.
  */
 
 import type { Touches } from '../touches.ts'
@@ -15,13 +15,17 @@ export interface Asked {
 }
 
 /**
- * Divides requests into waves. If requests touch something in common, and one of them touches it alone, they keep their
- * order and are in different waves. A request that may touch anything is in a wave of its own, after the others.
+ * Divides requests into waves. If requests touch something in common, and one of them touches it alone, they
+ * keep their order and are in different waves. A request that may touch anything is in a wave of its own,
+ * after the others.
  */
 export function wavesOf<T>(requests: readonly T[], touchesOf: (request: T) => Touches | undefined): T[][] {
   const waves: T[][] = []
   const alone: T[][] = []
-  /** The first wave in which something may be touched alone, and the first in which it may be touched together. */
+  /**
+   * The first wave in which something may be touched alone, and the first in which it may be touched
+   * together.
+   */
   const free = { alone: new Map<string, number>(), together: new Map<string, number>() }
   for (const request of requests) {
     const touches = touchesOf(request)
@@ -101,8 +105,8 @@ export class Wave {
 }
 
 /**
- * Groups entries of the same statement, such that the statements of each unit keep their order. Equal statements keep
- * theirs too.
+ * Groups entries of the same statement, such that the statements of each unit keep their order. Equal
+ * statements keep theirs too.
  */
 function batchesOf(entries: readonly Entry[]): Entry[][] {
   const batches: Entry[][] = []

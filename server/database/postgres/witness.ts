@@ -1,24 +1,24 @@
 /**
- * The witness of a node: the last id of each lane that a COMMIT confirmed to it. If the database holds less, it
- * has lost confirmed writes: a backup was restored, or a failover went to a standby that was behind. The node
- * then serves nothing until `bridge server restored` has run.
+ * The witness of a node: the last id of each lane that a COMMIT confirmed to it. If the database holds less,
+ * it has lost confirmed writes: a backup was restored, or a failover went to a standby that was behind. The
+ * node then serves nothing until `bridge server restored` has run.
  *
  * - The node compares on each new connection, at each beat, and for the lanes of each group of writes.
- * - It keeps the witness in memory and, at most 1 s later, in a file of the data folder. After a stop the file
- *   is complete.
+ * - It keeps the witness in memory and, at most 1 s later, in a file of the data folder. After a stop the
+ *   file is complete.
  * - Each group that changed rows advances its lanes, even if it made no id.
  * - Beats are not compared: a lost beat loses no confirmed write. `timeline.ts` covers what has no lane.
- * - The database also records its own place: its cluster and its number there. A dump that was loaded elsewhere
- *   has another place, whatever the data folder knows.
+ * - The database also records its own place: its cluster and its number there. A dump that was loaded
+ *   elsewhere has another place, whatever the data folder knows.
  *
  * Several nodes have a witness each, and none knows what was confirmed to the others:
  *
- * - The first node on a new timeline keeps the last ids of all lanes before it writes. The others compare with
- *   these, so writes that follow a loss do not hide it.
- * - A node that finds a loss records it in the database. Then no node serves, because the lost writes may have
- *   revoked an access.
- * - `bridge server restored` on any host records its time. A node that knows an earlier one forgets its witness and
- *   serves again.
+ * - The first node on a new timeline keeps the last ids of all lanes before it writes. The others compare
+ *   with these, so writes that follow a loss do not hide it.
+ * - A node that finds a loss records it in the database. Then no node serves, because the lost writes may
+ *   have revoked an access.
+ * - `bridge server restored` on any host records its time. A node that knows an earlier one forgets its
+ *   witness and serves again.
  */
 import { isProject } from '../lanes.ts'
 import type { PostgresConnection } from './connection.ts'
@@ -68,7 +68,10 @@ export class Witness {
     this.#isShared = known?.shared ?? false
   }
 
-  /** Keeps the file up to date until `close`. Only the server does. The file then says that it is not complete. */
+  /**
+   * Keeps the file up to date until `close`. Only the server does. The file then says that it is not
+   * complete.
+   */
   async keep(onError: (error: unknown) => void = () => {}): Promise<void> {
     await this.#write(false)
     const look = () => {

@@ -57,8 +57,8 @@ interface Both {
 }
 
 /**
- * @throws DataFolderLockedError, NotInitialisedError, MovedError, PackagesUnusableError, CopyDiffersError; the
- * reason of the signal; errors of either store
+ * @throws DataFolderLockedError, NotInitialisedError, MovedError, PackagesUnusableError, CopyDiffersError;
+ * the reason of the signal; errors of either store
  */
 export async function movePackages(options: MovePackagesOptions): Promise<MovedPackages> {
   const { config, to: place, keepSettings, signal, ...chance } = options

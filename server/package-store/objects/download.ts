@@ -1,4 +1,6 @@
-/** Reading the object of a part: hashed as it arrives, and its last bytes are given only if the hash agrees. */
+/**
+ * Reading the object of a part: hashed as it arrives, and its last bytes are given only if the hash agrees.
+ */
 import { createHash } from 'node:crypto'
 import type { ObjectClient } from './client.ts'
 import { ObjectDiffersError } from './failure.ts'

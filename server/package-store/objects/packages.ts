@@ -40,7 +40,9 @@ export interface ObjectsOptions extends StallLimitOptions {
   readonly onFailure: (error: unknown, transferId: string) => void
 }
 
-/** Age from which an object that no open transfer uses is removed. An upload may record its part until then. */
+/**
+ * Age from which an object that no open transfer uses is removed. An upload may record its part until then.
+ */
 const orphanMs = 3_600_000
 
 /** Objects that are removed at the same time. */

@@ -1,10 +1,11 @@
 /**
- * Whether the object store can be used: tried once at the start, and asked again while nothing else shows that
- * it answers.
+ * Whether the object store can be used: tried once at the start, and asked again while nothing else shows
+ * that it answers.
  *
  * - An object under the prefix names the installation that uses it, because a second one would remove the
  *   packages of the first.
- * - A store that refuses ends the start. One that does not answer does not, because messages need no packages.
+ * - A store that refuses ends the start. One that does not answer does not, because messages need no
+ *   packages.
  */
 import { createHash } from 'node:crypto'
 import { ConfigError } from '../../config-error.ts'

@@ -1,7 +1,7 @@
 /**
- * A node on PostgreSQL beside one on SQLite, on the same cores: durable signed sends, complete cycles, whole tasks, and
- * the start on a large database. Also two nodes beside one, wake-ups at a second one, one inbox beside many, and a disk
- * with slow syncs. PostgreSQL is started by the section, on the same disk.
+ * A node on PostgreSQL beside one on SQLite, on the same cores: durable signed sends, complete cycles, whole
+ * tasks, and the start on a large database. Also two nodes beside one, wake-ups at a second one, one inbox
+ * beside many, and a disk with slow syncs. PostgreSQL is started by the section, on the same disk.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Messages that are sent at one node and received by waits at another node of the same database, beside those that
- * are received at the node itself: the time from sending to receipt, 200 messages a second.
+ * Messages that are sent at one node and received by waits at another node of the same database, beside those
+ * that are received at the node itself: the time from sending to receipt, 200 messages a second.
  */
 import { type Latency, latencies } from '../messages/latency.ts'
 import { type Listen, transports } from '../messages/listening.ts'

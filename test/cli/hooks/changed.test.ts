@@ -1,4 +1,7 @@
-/** Files that somebody else changed or made, links, folders with a profile of their own, and old installations. */
+/**
+ * Files that somebody else changed or made, links, folders with a profile of their own, and old
+ * installations.
+ */
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'

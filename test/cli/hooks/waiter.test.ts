@@ -1,4 +1,6 @@
-/** The waiter: what wakes a session, what ends the waiter, and that the agent is shown as listening meanwhile. */
+/**
+ * The waiter: what wakes a session, what ends the waiter, and that the agent is shown as listening meanwhile.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

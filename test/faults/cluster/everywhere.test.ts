@@ -1,6 +1,6 @@
 /**
- * Requests at all of three nodes at the same moment: what must happen once happens once, and nothing succeeds at a
- * node after the owner denied it at another. `BRIDGE_CLUSTER_RACES=500` makes it longer.
+ * Requests at all of three nodes at the same moment: what must happen once happens once, and nothing succeeds
+ * at a node after the owner denied it at another. `BRIDGE_CLUSTER_RACES=500` makes it longer.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'

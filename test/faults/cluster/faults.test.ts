@@ -1,7 +1,8 @@
 /**
- * Faults between the processes of three nodes, under the full story: suspended nodes, cut connections, lost answers,
- * dropped notifications and failing object stores. The clocks of the nodes differ by ten minutes throughout.
- * `BRIDGE_CLUSTER_FAULTS=100` repeats each fault, `BRIDGE_STOPPED_SECONDS=30` suspends nodes for longer.
+ * Faults between the processes of three nodes, under the full story: suspended nodes, cut connections, lost
+ * answers, dropped notifications and failing object stores. The clocks of the nodes differ by ten minutes
+ * throughout. `BRIDGE_CLUSTER_FAULTS=100` repeats each fault, `BRIDGE_STOPPED_SECONDS=30` suspends nodes for
+ * longer.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,9 +1,9 @@
 /**
- * Any one process of three nodes, HAProxy, PostgreSQL with its standby and the object store is killed at a random
- * moment of the full story. No acknowledged effect is lost, and no user waits long.
+ * Any one process of three nodes, HAProxy, PostgreSQL with its standby and the object store is killed at a
+ * random moment of the full story. No acknowledged effect is lost, and no user waits long.
  *
- * `BRIDGE_CLUSTER_KILLS=500` makes it longer, and holds the promise of two seconds on a machine without other work. The
- * short form bounds what a slow machine may cost.
+ * `BRIDGE_CLUSTER_KILLS=500` makes it longer, and holds the promise of two seconds on a machine without other
+ * work. The short form bounds what a slow machine may cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

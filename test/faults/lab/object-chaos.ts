@@ -1,4 +1,6 @@
-/** Random faults of an object store: each request may be slow, refused, cut, unanswered, or get other bytes. */
+/**
+ * Random faults of an object store: each request may be slow, refused, cut, unanswered, or get other bytes.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Chance, pick } from '../../support/chance.ts'
 import type { Faults } from '../../support/object-store.ts'

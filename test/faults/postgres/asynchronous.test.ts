@@ -4,8 +4,8 @@
  * - If the standby lacks a confirmed write, the node serves nothing, and neither does a new start.
  * - If it lacks only nonces, the node serves, and refuses requests that were signed before the failover.
  *
- * The controls show what was lost: without the witness and without the floor, nothing refuses. BRIDGE_PROMOTIONS=20
- * fails over that often.
+ * The controls show what was lost: without the witness and without the floor, nothing refuses.
+ * BRIDGE_PROMOTIONS=20 fails over that often.
  */
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

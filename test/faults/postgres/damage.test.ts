@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL database with a damaged page. Every answer is the stored data or 503, the process stays, and it answers
- * again once the page is repaired. `bridge server doctor` and a refused start name the remedy, with exit code 15.
+ * A PostgreSQL database with a damaged page. Every answer is the stored data or 503, the process stays, and
+ * it answers again once the page is repaired. `bridge server doctor` and a refused start name the remedy,
+ * with exit code 15.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A node that gets SIGTERM hands its work to the others: it lets another one lead, ends its waits, and answers
- * the requests that it has begun. Its clients reach another node through a balancer without affinity.
+ * A node that gets SIGTERM hands its work to the others: it lets another one lead, ends its waits, and
+ * answers the requests that it has begun. Its clients reach another node through a balancer without affinity.
  */
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

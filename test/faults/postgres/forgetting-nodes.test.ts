@@ -1,7 +1,7 @@
 /**
- * Two nodes whose PostgreSQL server fails over to an asynchronous standby that is behind. The database confirmed
- * the lost writes to the first node only, and the second one writes on the promoted standby before the first one
- * sees it. Each node reaches the database through a proxy of its own.
+ * Two nodes whose PostgreSQL server fails over to an asynchronous standby that is behind. The database
+ * confirmed the lost writes to the first node only, and the second one writes on the promoted standby before
+ * the first one sees it. Each node reaches the database through a proxy of its own.
  */
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server whose disk is full, under load: a small disk for the tables, or for the WAL. Nothing that
- * was answered is lost, the node stays, and it is ready within two seconds of the space.
+ * A PostgreSQL server whose disk is full, under load: a small disk for the tables, or for the WAL. Nothing
+ * that was answered is lost, the node stays, and it is ready within two seconds of the space.
  *
  * The disks are tmpfs; the tests are skipped if this user may not mount one.
  */

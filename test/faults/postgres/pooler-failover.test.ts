@@ -1,6 +1,7 @@
 /**
- * A node behind PgBouncer whose PostgreSQL server fails over. The pooler keeps the connections of the node, and opens
- * others to the promoted standby. It reaches the database through a proxy that is switched over, as an address that moves.
+ * A node behind PgBouncer whose PostgreSQL server fails over. The pooler keeps the connections of the node,
+ * and opens others to the promoted standby. It reaches the database through a proxy that is switched over, as
+ * an address that moves.
  */
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { hasPooler, startPooler } from '../../server/postgres/pooler.ts'

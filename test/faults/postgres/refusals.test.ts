@@ -1,6 +1,7 @@
 /**
- * A database that refuses: no space, no connection, a changed password, a deadlock, a lock that is held, a set
- * clock. Each is answered as the catalogue says, the process stays, and the node recovers without a restart.
+ * A database that refuses: no space, no connection, a changed password, a deadlock, a lock that is held, a
+ * set clock. Each is answered as the catalogue says, the process stays, and the node recovers without a
+ * restart.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,8 @@
 /**
- * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the node
- * is ready within two seconds of the promotion, and writes within five. The node reaches its database through a proxy
- * that is switched over, as behind a load balancer or an address that moves. BRIDGE_PROMOTIONS=50 promotes that often.
+ * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the
+ * node is ready within two seconds of the promotion, and writes within five. The node reaches its database
+ * through a proxy that is switched over, as behind a load balancer or an address that moves.
+ * BRIDGE_PROMOTIONS=50 promotes that often.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
@@ -59,7 +60,10 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     )
   })
 
-  /** Replaces the primary by its standby, and the standby by a new one, once the node knows that commits wait for it. */
+  /**
+   * Replaces the primary by its standby, and the standby by a new one, once the node knows that commits wait
+   * for it.
+   */
   async function renewStandby(): Promise<void> {
     await primary.close()
     primary = standby

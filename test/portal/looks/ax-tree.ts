@@ -12,7 +12,7 @@ interface Node {
   readonly properties?: readonly { readonly name: string; readonly value: Value }[]
 }
 
-/** Roles that a reader acts on, is told a number by, or jumps to by their name. */
+/** Roles on which a reader acts, which tell a number, or to which a reader jumps by their name. */
 const named = new Set(
   `button link textbox searchbox combobox checkbox radio switch slider spinbutton listbox menuitem tab meter progressbar
   DisclosureTriangle Date DateTime InputTime image dialog alertdialog region navigation feed radiogroup heading`.split(

@@ -15,7 +15,10 @@ import { lookUp } from './listeners.ts'
 let bridge: TestBridge
 let names = 0
 
-/** A clock that stands still: the ids of one millisecond run into the next ones, and so do the times of messages. */
+/**
+ * A clock that stands still: the ids of one millisecond run into the next ones, and so do the times of
+ * messages.
+ */
 const aheadMs = 100
 
 beforeAll(async () => {

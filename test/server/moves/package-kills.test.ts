@@ -1,6 +1,6 @@
 /**
- * `bridge server move --packages` is killed at a request to the object store, in both directions. The node then
- * starts in the place that `config.json` names, with every part, and the same move ends.
+ * `bridge server move --packages` is killed at a request to the object store, in both directions. The node
+ * then starts in the place that `config.json` names, with every part, and the same move ends.
  *
  * `BRIDGE_KILLS=200` kills it at each request.
  */

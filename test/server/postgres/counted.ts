@@ -1,4 +1,6 @@
-/** A server on PostgreSQL whose statements are counted, and groups that hold as many requests as a test wants. */
+/**
+ * A server on PostgreSQL whose statements are counted, and groups that hold as many requests as a test wants.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -22,8 +24,9 @@ async function until(wanted: number, ask: () => Promise<number | null>): Promise
 }
 
 /**
- * Counts the statements that a client executes on the connections on which it begins transactions: each is one message
- * `Execute` or `Query` of the protocol. The other connections carry what a node asks from time to time.
+ * Counts the statements that a client executes on the connections on which it begins transactions: each is
+ * one message `Execute` or `Query` of the protocol. The other connections carry what a node asks from time to
+ * time.
  */
 async function startCounter(database: string) {
   const target = new URL(database)

@@ -1,6 +1,6 @@
 /**
- * Requests that share a group on PostgreSQL, side by side and with merged statements, leave what the same requests
- * leave one after another on SQLite. Runs with `BRIDGE_TEST_STORE=postgres`.
+ * Requests that share a group on PostgreSQL, side by side and with merged statements, leave what the same
+ * requests leave one after another on SQLite. Runs with `BRIDGE_TEST_STORE=postgres`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -171,7 +171,8 @@ function drawBatches(seed: number): Act[][] {
       ) as Earlier['sends']),
     )
     earlier.tasks.push(...acts.filter((act) => act.kind === 'create'))
-    // Some clients lose the answer and repeat a request while the first one runs. Others claim what is being claimed.
+    // Some clients lose the answer and repeat a request while the first one runs. Others claim what is being
+    // claimed.
     const repeated = acts.filter((act) => 'key' in act && next() < 0.15)
     const contested = acts.filter((act) => act.kind === 'task' && act.verb === 'claim' && next() < 0.3)
     return [...acts, ...repeated, ...contested.map((act) => ({ ...act, key: `other ${batch}-${next()}` }))]

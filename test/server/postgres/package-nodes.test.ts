@@ -1,6 +1,6 @@
 /**
- * Packages in an object store of two server processes on one database: parts through either node, the exact quota,
- * and a node that is killed. Runs with `BRIDGE_TEST_STORE=postgres`.
+ * Packages in an object store of two server processes on one database: parts through either node, the exact
+ * quota, and a node that is killed. Runs with `BRIDGE_TEST_STORE=postgres`.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'

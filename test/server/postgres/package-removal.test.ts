@@ -1,6 +1,6 @@
 /**
- * The removal of packages from an object store with two server processes on one database: the state first, then
- * the streams of every node, then the objects, then the record. Runs with `BRIDGE_TEST_STORE=postgres`.
+ * The removal of packages from an object store with two server processes on one database: the state first,
+ * then the streams of every node, then the objects, then the record. Runs with `BRIDGE_TEST_STORE=postgres`.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'

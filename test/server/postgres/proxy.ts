@@ -13,8 +13,8 @@ export interface DatabaseProxy {
    */
   cutAt(words: string, when: 'before' | 'answer'): void
   /**
-   * The same at a statement of the next group of writes, counted from 1, BEGIN and COMMIT included. Undefined cancels
-   * the cut.
+   * The same at a statement of the next group of writes, counted from 1, BEGIN and COMMIT included. Undefined
+   * cancels the cut.
    */
   cutAtStatement(number: number | undefined, when: 'before' | 'answer'): void
   /** Discards all bytes of the connections that are open, in both directions. New connections work. */

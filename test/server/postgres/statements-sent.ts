@@ -9,8 +9,8 @@ export class SentStatements {
   #inGroup = 0
 
   /**
-   * Takes the next bytes. Returns the messages that are complete, each with the number of its statement if it runs one
-   * in a group.
+   * Takes the next bytes. Returns the messages that are complete, each with the number of its statement if it
+   * runs one in a group.
    */
   take(bytes: Buffer): { readonly bytes: Buffer; readonly number: number | undefined }[] {
     this.#rest = Buffer.concat([this.#rest, bytes])

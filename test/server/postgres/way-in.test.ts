@@ -1,6 +1,7 @@
 /**
- * From an installed program to a node on PostgreSQL with the commands of docs/operations.md, word for word, as a
- * role that is no superuser, and to a second node with those of docs/scaling.md. Runs with `BRIDGE_TEST_STORE=postgres`.
+ * From an installed program to a node on PostgreSQL with the commands of docs/operations.md, word for word,
+ * as a role that is no superuser, and to a second node with those of docs/scaling.md. Runs with
+ * `BRIDGE_TEST_STORE=postgres`.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * The start of a node whose packages are in an object store: it is refused with the reason if the store cannot
- * be used, and waits for a store that does not answer.
+ * The start of a node whose packages are in an object store: it is refused with the reason if the store
+ * cannot be used, and waits for a store that does not answer.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

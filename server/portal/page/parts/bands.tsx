@@ -1,4 +1,6 @@
-/** Bands over every screen: the page is paused, the disk of the node is full, or its object store is silent. */
+/**
+ * Bands over every screen: the page is paused, the disk of the node is full, or its object store is silent.
+ */
 import { useEffect } from 'preact/hooks'
 import { isIdle } from '../live/attendance.ts'
 import { isPackageStoreSilent, isStorageFull, watchStorage } from '../live/storage.ts'

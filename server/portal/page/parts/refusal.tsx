@@ -28,7 +28,10 @@ export function Refusal({
   )
 }
 
-/** Seconds until the node takes another try. A timer is not announced, so a screen reader says only its first number. */
+/**
+ * Seconds until the node takes another try. A timer is not announced, so a screen reader says only its first
+ * number.
+ */
 function Wait({ error }: { readonly error: BridgeError }) {
   const since = useMemo(moment, [error])
   const left = Math.ceil(((error.retryAfterMs ?? 1000) - elapsedMs(since, now.value)) / 1000)

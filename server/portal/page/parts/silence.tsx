@@ -1,4 +1,7 @@
-/** Says over the screen, which keeps its place, that the node does not answer. `bands.tsx` says that the page is paused. */
+/**
+ * Says over the screen, which keeps its place, that the node does not answer. `bands.tsx` says that the page
+ * is paused.
+ */
 import { useEffect } from 'preact/hooks'
 import { isIdle } from '../live/attendance.ts'
 import { type LiveProject, silentMs } from '../live/project.ts'

@@ -47,8 +47,9 @@ export class Follower {
   }
 
   /**
-   * Follows the list to its end, after the last write of the load. A node that removes a package writes a record later,
-   * so the end is read again while the database holds more. A record that was skipped stays missing.
+   * Follows the list to its end, after the last write of the load. A node that removes a package writes a
+   * record later, so the end is read again while the database holds more. A record that was skipped stays
+   * missing.
    */
   async end(nodes: readonly ServerProcess[], cluster: Cluster): Promise<Followed> {
     const { what, stored } = this.#reading

@@ -129,7 +129,10 @@ export class Harness {
     this.standby?.start()
   }
 
-  /** Kills the primary and promotes the standby. Resolves with the time of the promotion in `performance.now()`. */
+  /**
+   * Kills the primary and promotes the standby. Resolves with the time of the promotion in
+   * `performance.now()`.
+   */
   async failOver(): Promise<number> {
     const { primary: lost, standby } = this
     if (standby === undefined) throw new Error('there is no standby')

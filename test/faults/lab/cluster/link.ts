@@ -16,11 +16,16 @@ export interface Link {
   /** Cuts all connections and refuses new ones, until `open`. */
   shut(): void
   open(): void
-  /** Drops bytes of open and new connections, until it is called with `none`, which cuts the silenced ones. */
+  /**
+   * Drops bytes of open and new connections, until it is called with `none`, which cuts the silenced ones.
+   */
   drop(what: Dropped): void
   /** Delays bytes in both directions. */
   delay(ms: number): void
-  /** Cuts the connection at the next bytes for the far side that contain these words: before or after they are sent. */
+  /**
+   * Cuts the connection at the next bytes for the far side that contain these words: before or after they are
+   * sent.
+   */
   cutAt(words: string, when: 'before' | 'answer'): void
   /** The number of cuts by `cutAt` so far. */
   readonly cuts: number

@@ -1,6 +1,6 @@
 /**
- * Observers beside the story. They write at one node and read at another, follow lists at random nodes, and send one
- * request to all nodes. The result is checked by the rules for several nodes.
+ * Observers beside the story. They write at one node and read at another, follow lists at random nodes, and
+ * send one request to all nodes. The result is checked by the rules for several nodes.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -39,8 +39,8 @@ export class Recorder {
   }
 
   /**
-   * Records a message that a stream or a wait brought. The time at which the node chose it is unknown, so it counts as
-   * the earliest.
+   * Records a message that a stream or a wait brought. The time at which the node chose it is unknown, so it
+   * counts as the earliest.
    */
   heard({ id, sequence }: Pick<Message, 'id' | 'sequence'>): void {
     const answer = JSON.stringify({ messages: [{ id, sequence }] })

@@ -1,7 +1,7 @@
 /**
- * The rules for several nodes, beside those of the history checker: a rule is a function from what the observers saw
- * to sentences that describe its faults. For each rule `cluster/rules.test.ts` has a faulty run that only this rule
- * rejects.
+ * The rules for several nodes, beside those of the history checker: a rule is a function from what the
+ * observers saw to sentences that describe its faults. For each rule `cluster/rules.test.ts` has a faulty run
+ * that only this rule rejects.
  */
 
 /** A list that was read by `after`, each page at any node. */

@@ -1,6 +1,6 @@
 /**
- * A harness under the load of pairs that play the story and of writers with signed requests, and the check of all that
- * they recorded.
+ * A harness under the load of pairs that play the story and of writers with signed requests, and the check of
+ * all that they recorded.
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

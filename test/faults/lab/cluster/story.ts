@@ -1,8 +1,9 @@
 /**
- * The full story of pairs of agents over the SDK: a message, a question with its answer, a whole task, a file.
+ * The full story of pairs of agents over the SDK: a message, a question with its answer, a whole task, a
+ * file.
  *
- * Each pair plays it again and again. If a call fails because no node answers, the agent repeats it with the same
- * key, as a program does. Each step takes the time until its user has the result.
+ * Each pair plays it again and again. If a call fails because no node answers, the agent repeats it with the
+ * same key, as a program does. Each step takes the time until its user has the result.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -6,8 +6,8 @@ export const victims = ['node', 'balancer', 'node', 'objects', 'node', 'standby'
 export type Victim = (typeof victims)[number]
 
 /**
- * Kills a process and starts what must come back. `meanwhile` runs before a killed node starts again, or before the new
- * primary has a standby.
+ * Kills a process and starts what must come back. `meanwhile` runs before a killed node starts again, or
+ * before the new primary has a standby.
  */
 export async function killOne(
   harness: Harness,
