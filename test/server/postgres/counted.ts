@@ -28,7 +28,7 @@ async function until(wanted: number, ask: () => Promise<number | null>): Promise
  * one message `Execute` or `Query` of the protocol. The other connections carry what a node asks from time to
  * time.
  */
-async function startCounter(database: string) {
+export async function startCounter(database: string) {
   const target = new URL(database)
   const connections: { executed: number; begins: boolean }[] = []
   const server = createServer((near) => {
@@ -64,9 +64,14 @@ async function startCounter(database: string) {
   const address = server.address()
   const url = new URL(database)
   url.port = String(typeof address === 'object' && address !== null ? address.port : 0)
-  const executed = () =>
-    connections.filter(({ begins }) => begins).reduce((sum, counts) => sum + counts.executed, 0)
-  return { url: url.href, executed, close: () => server.close() }
+  const sumOf = (some: typeof connections) => some.reduce((sum, counts) => sum + counts.executed, 0)
+  return {
+    url: url.href,
+    executed: () => sumOf(connections.filter(({ begins }) => begins)),
+    /** Counts the statements of all connections. */
+    executedOnAll: () => sumOf(connections),
+    close: () => server.close(),
+  }
 }
 
 export interface Counted {
