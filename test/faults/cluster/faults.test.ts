@@ -1,8 +1,9 @@
 /**
  * Faults between the processes of three nodes, under the full story: suspended nodes, cut connections, lost
  * answers, dropped notifications and failing object stores. The clocks of the nodes differ by ten minutes
- * throughout. `BRIDGE_CLUSTER_FAULTS=100` repeats each fault, `BRIDGE_STOPPED_SECONDS=30` suspends nodes for
- * longer.
+ * throughout. `BRIDGE_CLUSTER_FAULTS=100` is the number of each fault, and `BRIDGE_STOPPED_SECONDS=30` suspends
+ * nodes for longer. Without the first one the tests are skipped, because their bounds need a machine without
+ * other work.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -17,7 +18,8 @@ import { type Harness, lacking } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
 
-const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 1)
+const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 0)
+const why = lacking || (rounds === 0 ? 'BRIDGE_CLUSTER_FAULTS' : '')
 const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 4) * 1000
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const aheadMs = [0, 600_000, -600_000] as const
@@ -42,7 +44,7 @@ async function untilReady(node: ServerProcess, status: number): Promise<number> 
   return performance.now() - begunMs
 }
 
-describe.skipIf(lacking !== '')(`faults between three nodes (seed ${seed}) ${lacking}`, () => {
+describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, () => {
   const chance = chanceFrom(seed)
   let scene: Scene
   let harness: Harness

@@ -1,9 +1,8 @@
 /**
  * Any one process of three nodes, HAProxy, PostgreSQL with its standby and the object store is killed at a
- * random moment of the full story. No acknowledged effect is lost, and no user waits long.
- *
- * `BRIDGE_CLUSTER_KILLS=500` makes it longer, and holds the promise of two seconds on a machine without other
- * work. The short form bounds what a slow machine may cost.
+ * random moment of the full story. No user waits two seconds longer than usual, and no acknowledged effect is
+ * lost. `BRIDGE_CLUSTER_KILLS=500` is the number of kills. Without it the test is skipped, because its bounds need
+ * a machine without other work.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,20 +13,21 @@ import { type Round, toldOf, worstStalls } from '../lab/cluster/stalls.ts'
 import { killOne, type Victim, victims } from '../lab/cluster/victims.ts'
 
 const long = process.env.BRIDGE_CLUSTER_KILLS
-const kills = Number(long ?? victims.length)
+const kills = Number(long ?? 0)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const stallWithinMs = long === undefined ? 10_000 : 2000
+const stallWithinMs = 2000
 /** Time until writes succeed again after the promotion of a standby. */
-const writesWithinMs = long === undefined ? 15_000 : 5000
+const writesWithinMs = 5000
+const why = lacking || (long === undefined ? 'BRIDGE_CLUSTER_KILLS' : '')
 
-describe.skipIf(lacking !== '')(`kills under the full story (seed ${seed}) ${lacking}`, () => {
+describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, () => {
   let scene: Scene
   beforeAll(async () => {
     scene = await Scene.start({ seed })
   })
   afterAll(() => scene?.close())
 
-  test(`${kills} kills cost no user more than ${stallWithinMs / 1000} seconds and no acknowledged effect`, async () => {
+  test(`${kills} kills cost no user more than two seconds and no acknowledged effect`, async () => {
     const chance = chanceFrom(seed)
     await scene.plays(8)
     const rounds: Round[] = []
