@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import type { Conversation } from '../../sdk/contract/agent/conversations.ts'
 import { limits } from '../../sdk/contract/limits.ts'
+import { conversationColumns } from '../database/columns.ts'
 import { beforeAll, type Page, type PageQuery, placeOf, toPage } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { pageOfPart } from '../database/sql.ts'
@@ -24,7 +25,7 @@ const withNames = (db: Db) =>
     .selectFrom('conversations')
     .innerJoin('agents as a', 'a.id', 'conversations.agent_a')
     .leftJoin('agents as b', 'b.id', 'conversations.agent_b')
-    .selectAll('conversations')
+    .select(conversationColumns)
     .select(['a.name as name_a', 'b.name as name_b'])
 
 /** A conversation of the agent with the other side and the state of their pairing, which sending needs. */
@@ -38,7 +39,7 @@ const forAgent = prepared<{ id: string; project_id: string; agent_id: string }>(
     )
     .leftJoin('agents as a', 'a.id', 'conversations.agent_a')
     .leftJoin('agents as b', 'b.id', 'conversations.agent_b')
-    .selectAll('conversations')
+    .select(conversationColumns)
     .select(['pairings.enabled as pair_enabled', 'a.name as name_a', 'b.name as name_b'])
     .select(['a.state as state_a', 'b.state as state_b'])
     .where('conversations.id', '=', p('id'))

@@ -3,11 +3,12 @@
  * each time.
  *
  *     const findAgent = prepared<{ id: string }>()((db, p) =>
- *       db.selectFrom('agents').selectAll().where('id', '=', p('id')))
+ *       db.selectFrom('agents').select('name').where('id', '=', p('id')))
  *     const agent = await findAgent.first(tx.db, { id })
  *
  * `p(name)` marks the place of a parameter and has its type. Any other value becomes part of the SQL text.
  * The number of parameters is fixed, so a list of variable length in `in (…)` is not possible.
+ * A query names its columns; `columns.ts` says why.
  */
 import type { Compilable } from 'kysely'
 import type { DialectName, NumberedQuery, StoreDialect } from './connection.ts'

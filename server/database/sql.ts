@@ -117,6 +117,13 @@ const rowidFrom = (table: InOrder, id: string) =>
 const lastRowid = 2 ** 53
 
 /**
+ * Whether a column has one of many values. The list of SQLite has a place for each value. On PostgreSQL the
+ * values are one array, so the statement is the same for any number of them.
+ */
+export const isOneOf = (column: string, values: readonly string[]) =>
+  either<SqlBool>(sql`${sql.ref(column)} in (${sql.join(values)})`, sql`${sql.ref(column)} = any(${values})`)
+
+/**
  * Column for which SQLite uses no index, because a unary plus hides it. Without statistics the planner can
  * choose badly. PostgreSQL has statistics.
  */

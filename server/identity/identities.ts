@@ -8,6 +8,7 @@
 
 import { parseDevice } from '../../sdk/signing/device.ts'
 import { type Bus, noBus } from '../bus/bus.ts'
+import { credentialColumns } from '../database/columns.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
 import type { CredentialRow } from '../database/tables.ts'
@@ -40,7 +41,7 @@ const stored = prepared<{ id: string }>()((db, p) =>
     .selectFrom('credentials')
     .innerJoin('agents', 'agents.id', 'credentials.agent_id')
     .innerJoin('projects', 'projects.id', 'credentials.project_id')
-    .selectAll('credentials')
+    .select(credentialColumns)
     .select('agents.name as agent_name')
     .where('credentials.id', '=', p('id'))
     .where('projects.deleted_at', 'is', null),

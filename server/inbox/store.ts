@@ -8,6 +8,7 @@
  */
 import { sql } from 'kysely'
 import type { Scope } from '../../sdk/contract/endpoint.ts'
+import { messageColumns } from '../database/columns.ts'
 import { prepared } from '../database/prepared.ts'
 import { beyond, inOrder, isPairOf } from '../database/sql.ts'
 import type { Db, MessageRow } from '../database/tables.ts'
@@ -43,7 +44,7 @@ interface Asked extends Types {
 const ofGeneration = prepared<Asked & { limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .selectAll()
+    .select(messageColumns)
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
@@ -68,7 +69,7 @@ const nextGeneration = prepared<{ agent_id: string; above: number; below: number
 const due = prepared<Asked & { before: string; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .selectAll()
+    .select(messageColumns)
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))
@@ -76,6 +77,8 @@ const due = prepared<Asked & { before: string; limit: number }>()((db, p) =>
     .where(pairIsOpen)
     .where(isPermitted(p))
     .orderBy('last_offered_at')
+    // Offers of one page have one time.
+    .orderBy(inOrder)
     .limit(p('limit')),
 )
 
@@ -96,7 +99,7 @@ const earliestOffer = prepared<Asked>()((db, p) =>
 const unacknowledged = prepared<Asked & { after: string; limit: number }>()((db, p) =>
   db
     .selectFrom('messages')
-    .selectAll()
+    .select(messageColumns)
     .where('inbox_agent_id', '=', p('agent_id'))
     .where('acknowledged_at', 'is', null)
     .where('offered_generation', '=', p('generation'))

@@ -1,11 +1,16 @@
 import type { Connection } from '../../sdk/contract/presence.ts'
 import type { Context } from '../context.ts'
+import { sessionColumns } from '../database/columns.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db, SessionRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 
 const active = prepared<{ agent_id: string }>()((db, p) =>
-  db.selectFrom('sessions').selectAll().where('agent_id', '=', p('agent_id')).where('state', '=', 'active'),
+  db
+    .selectFrom('sessions')
+    .select(sessionColumns)
+    .where('agent_id', '=', p('agent_id'))
+    .where('state', '=', 'active'),
 )
 
 export const findActive = (db: Db, agentId: string): Promise<SessionRow | undefined> =>

@@ -11,6 +11,7 @@
  */
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { TaskRole } from '../../sdk/contract/agent/tasks.ts'
+import { taskColumns } from '../database/columns.ts'
 import { type PageQuery, type Place, placeOf } from '../database/page.ts'
 import { type Prepared, prepared } from '../database/prepared.ts'
 import { aside, below, beyond, inOrder, inOrderWithin, isPairOf, pageOfPart } from '../database/sql.ts'
@@ -47,7 +48,7 @@ function listsBy(side: Side, narrow: Narrow, direction: Place['direction'] = 'as
     narrow(
       db
         .selectFrom('tasks')
-        .selectAll()
+        .select(taskColumns)
         // The column by which the lists are merged must be selected.
         .select(inOrder.as('place'))
         .where(side, '=', p('of'))
@@ -77,7 +78,7 @@ function listsBy(side: Side, narrow: Narrow, direction: Place['direction'] = 'as
       narrow(
         db
           .selectFrom('tasks')
-          .selectAll()
+          .select(taskColumns)
           .where('claim_ends_at', '>', '')
           .where(side === 'assignee_agent_id' ? sql.ref(side) : aside(side), '=', p('of')),
         p,

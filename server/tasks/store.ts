@@ -3,6 +3,7 @@
  */
 
 import { isPairEnabled } from '../conversations/pairs.ts'
+import { taskColumns } from '../database/columns.ts'
 import { beforeAll } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { aside, beyond, inOrder } from '../database/sql.ts'
@@ -119,7 +120,11 @@ export async function changeTask(tx: Tx, task: TaskRow, change: TaskChange): Pro
 }
 
 const find = prepared<{ id: string; project_id: string }>()((db, p) =>
-  db.selectFrom('tasks').selectAll().where('id', '=', p('id')).where('project_id', '=', p('project_id')),
+  db
+    .selectFrom('tasks')
+    .select(taskColumns)
+    .where('id', '=', p('id'))
+    .where('project_id', '=', p('project_id')),
 )
 
 export const findInProject = (db: Db, projectId: string, id: string): Promise<TaskRow | undefined> =>
@@ -144,7 +149,7 @@ export async function isPairOpen(db: Db, task: TaskRow): Promise<boolean> {
 const expired = prepared<{ now: string; limit: number }>()((db, p) =>
   db
     .selectFrom('tasks')
-    .selectAll()
+    .select(taskColumns)
     .where('claim_ends_at', 'is not', null)
     .where('claim_ends_at', '<=', p('now'))
     .orderBy('claim_ends_at')
@@ -158,7 +163,7 @@ export const listExpired = (db: Db, steadyIso: string, limit: number): Promise<T
 const expiredIn = prepared<{ project_id: string; now: string; limit: number }>()((db, p) =>
   db
     .selectFrom('tasks')
-    .selectAll()
+    .select(taskColumns)
     .where('claim_ends_at', 'is not', null)
     .where('claim_ends_at', '<=', p('now'))
     // Unary plus: expired claims are few and the tasks of a project many, so the index by the end of the

@@ -11,6 +11,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
+import { transferSecretColumns } from '../database/columns.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
@@ -99,7 +100,7 @@ export async function depositSecret(
 }
 
 const find = prepared<{ transfer_id: string }>()((db, p) =>
-  db.selectFrom('transfer_secrets').selectAll().where('transfer_id', '=', p('transfer_id')),
+  db.selectFrom('transfer_secrets').select(transferSecretColumns).where('transfer_id', '=', p('transfer_id')),
 )
 
 export const findSecret = (db: Db, transferId: string): Promise<TransferSecretRow | undefined> =>

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import type { TransferRole } from '../../sdk/contract/agent/transfers.ts'
 import { isPairEnabled } from '../conversations/pairs.ts'
+import { transferColumns } from '../database/columns.ts'
 import { type PageQuery, placeOf } from '../database/page.ts'
 import { prepared } from '../database/prepared.ts'
 import { isPairOf } from '../database/sql.ts'
@@ -75,7 +76,11 @@ export async function changeTransfer(
 }
 
 const find = prepared<{ id: string; project_id: string }>()((db, p) =>
-  db.selectFrom('transfers').selectAll().where('id', '=', p('id')).where('project_id', '=', p('project_id')),
+  db
+    .selectFrom('transfers')
+    .select(transferColumns)
+    .where('id', '=', p('id'))
+    .where('project_id', '=', p('project_id')),
 )
 
 export const findInProject = (db: Db, projectId: string, id: string): Promise<TransferRow | undefined> =>

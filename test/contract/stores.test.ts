@@ -1,5 +1,5 @@
 /** The marks of tests that run on one store only. */
-import { existsSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { leftOut, sqliteMarksIn } from '../support/one-store-files.ts'
@@ -26,4 +26,19 @@ test('a run on SQLite leaves out only faults of PostgreSQL servers, and the run 
   expect(out).toContain('test/faults/postgres/full-disk.test.ts')
   expect(out.filter((file) => !/^test\/faults\/(postgres|cluster)\//.test(file))).toEqual([])
   expect(leftOut(root, 'postgres').filter((file) => out.includes(file))).toEqual([])
+})
+
+/** Words of a file that makes the database of a data folder, or marks what it does on SQLite. */
+const usesStore = /\b(makeEmptyDatabase|BRIDGE_DATABASE_URL|onSqlite|sqliteOnly)\b/
+const makesInstallation = /'server', 'init'|\['up'/
+
+test('a file that makes an installation by a command makes it in the store of the run', () => {
+  const files = globSync('test/{cli,faults,helper,journeys,sdk,server,transcripts}/**/*.test.ts', {
+    cwd: root,
+  })
+  const making = files.filter((file) => makesInstallation.test(readFileSync(`${root}/${file}`, 'utf8')))
+  expect(making).toContain('test/cli/up.test.ts')
+  // The client package has no server, and files of PostgreSQL name a database of their own.
+  const others = making.filter((file) => !/\/postgres\/|\/client\.test\.ts$/.test(file))
+  expect(others.filter((file) => !usesStore.test(readFileSync(`${root}/${file}`, 'utf8')))).toEqual([])
 })

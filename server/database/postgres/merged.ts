@@ -16,7 +16,8 @@ import { toStored } from './text.ts'
 /** Number of the set of parameters that a row of the answer belongs to, from 1. */
 export const setColumn = 'bridge_set'
 
-const select = /^select [^']*$/
+/** Words in quotation marks may not look like parameters, because those are replaced in the text. */
+const select = /^select (?:[^']|'[^'$]*')*$/
 const lockingOrSet = new RegExp(`\\bfor (?:update|share|no key)\\b|\\b${setColumn}\\b`)
 const insert =
   /^insert into ("\w+" \(([^()']*)\)) values \(([^()']*)\)( on conflict \(("\w+")\) do update set [^']*)?$/

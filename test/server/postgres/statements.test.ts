@@ -21,6 +21,13 @@ import { dropDatabase, isOnPostgres, onDatabase } from '../../support/postgres.t
 const data = mkdtempSync(join(tmpdir(), 'bridge-'))
 afterAll(() => rmSync(data, { recursive: true }))
 
+/** The part of an upgrade that older nodes see: a step that adds columns, which they do not know. */
+const columnForEachTable = `DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+    EXECUTE format('ALTER TABLE %I ADD COLUMN added bigint NOT NULL DEFAULT 0', each.tablename);
+  END LOOP;
+END $$`
+
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 test('SQLite prepares every query', () => {
@@ -84,6 +91,43 @@ describe.skipIf(!isOnPostgres)('on PostgreSQL', () => {
     })
     expect(merged.length).toBeGreaterThan(texts.length / 2)
     expect(await refusals(merged)).toEqual([])
+  })
+
+  test('a column that a newer program adds to each table changes the rows of no prepared query', async () => {
+    const texts = everyPrepared(postgresDialect)
+    const control = 'select * from "tasks" where "id" = $1'
+    const changed = await onDatabase(data, async (client) => {
+      const prepare = async (text: string, name: string): Promise<readonly string[]> => {
+        await client.query(`PREPARE ${name} AS ${text}`)
+        const { rows } = await client.query<{ types: string[] }>(
+          'SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1',
+          [name],
+        )
+        return rows[0]?.types ?? []
+      }
+      const kept: { readonly text: string; readonly execute: string }[] = []
+      const keep = async (text: string): Promise<readonly string[]> => {
+        const name = `kept_${kept.length}`
+        const types = await prepare(text, name)
+        const nothing = types.length === 0 ? '' : `(${types.map(() => 'NULL').join(', ')})`
+        kept.push({ text, execute: `EXPLAIN EXECUTE ${name}${nothing}` })
+        return types
+      }
+      for (const text of [...texts, control]) {
+        const types = await keep(text)
+        if (types.length > 0 && formOf(text) !== undefined) await keep(mergedText(text, types))
+      }
+      await client.query(columnForEachTable)
+      const found: string[] = []
+      for (const { text, execute } of kept)
+        await client.query(execute).catch((error: unknown) => found.push(`${messageOf(error)}: ${text}`))
+      return found
+    })
+    expect(changed.splice(-2)).toEqual([
+      expect.stringContaining(`cached plan must not change result type: ${control}`),
+      expect.stringContaining('cached plan must not change result type: SELECT bridge.bridge_set, one.*'),
+    ])
+    expect(changed).toEqual([])
   })
 
   test('statements that lock rows, return rows of a change, or hold a text are not merged', () => {
