@@ -5,10 +5,11 @@
  * processes that start at the same time apply each migration once. The baseline has the shape after the
  * migrations that it records.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Recorded, requireKnown, requireNumbered } from '../migration-history.ts'
 import type { Migration } from '../migrations/index.ts'
 import { baseline, baselineNumber } from './baseline.ts'
-import type { PostgresConnection } from './connection.ts'
+import { type PostgresConnection, postgresCode } from './connection.ts'
 
 /** @throws NewerDatabaseError, MigrationHistoryError; errors of the database */
 export async function migrate(
@@ -20,8 +21,37 @@ export async function migrate(
   await makeTable(connection)
   let done: number
   do {
-    done = await inTransaction(connection, () => step(connection, migrations, clock))
+    done = await untilFree((lockMs) =>
+      inTransaction(connection, () => step(connection, migrations, { clock, lockMs })),
+    )
   } while (done < migrations.length)
+}
+
+/**
+ * A step waits this long for a table, and longer with each attempt. Meanwhile every query on the tables that it
+ * has locked waits too.
+ */
+const lockWithinMs = (attempt: number): number => Math.min(200 + 20 * attempt, 1000)
+const pauseMs = 300
+const patienceMs = 120_000
+
+/**
+ * Runs a step again that found a table in use. Nodes that serve meanwhile lock tables in another order. Between
+ * two attempts their queries go on.
+ */
+async function untilFree<T>(act: (lockMs: number) => Promise<T>): Promise<T> {
+  let waitedMs = 0
+  for (let attempt = 0; ; attempt += 1) {
+    const lockMs = lockWithinMs(attempt)
+    try {
+      return await act(lockMs)
+    } catch (error) {
+      const isInUse = ['40P01', '55P03'].includes(postgresCode(error) ?? '')
+      if (!isInUse || waitedMs > patienceMs) throw error
+      await sleep(pauseMs)
+      waitedMs += lockMs + pauseMs
+    }
+  }
 }
 
 /** Returns the recorded migrations, lowest first. None if the database is empty. */
@@ -40,9 +70,9 @@ export async function recordedMigrations(connection: PostgresConnection): Promis
 async function step(
   connection: PostgresConnection,
   migrations: readonly Migration[],
-  clock: () => Date,
+  { clock, lockMs }: { readonly clock: () => Date; readonly lockMs: number },
 ): Promise<number> {
-  await connection.query({ text: "SET LOCAL lock_timeout = '30s'" })
+  await connection.query({ text: `SET LOCAL lock_timeout = ${lockMs}` })
   await connection.query({ text: 'LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE' })
   const done = await recordedMigrations(connection)
   requireKnown(migrations, done)

@@ -73,6 +73,33 @@ describe.skipIf(!isOnPostgres)('migrations', () => {
     expect(await database.query('SELECT x FROM of_first')).toEqual([{ x: '1' }])
   })
 
+  test('a step that meets a node in another order makes way before PostgreSQL sees a deadlock, and is run again', async () => {
+    const node = await open()
+    await node.query({ text: "BEGIN; SET LOCAL deadlock_timeout = '60s'; LOCK TABLE gate IN EXCLUSIVE MODE" })
+    const connection = await open()
+    const migrated = migrate(connection, later, clock)
+    const deadlocks = async () => {
+      const [row] = await database.query<{ deadlocks: string }>(
+        'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+      )
+      return Number(row?.deadlocks)
+    }
+    const isWaiting = () =>
+      database.query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      )
+    await expect.poll(async () => (await isWaiting()).length).toBe(1)
+    // The step has written here, and waits for the gate.
+    await node.query({ text: 'LOCK TABLE of_first IN EXCLUSIVE MODE' })
+    await node.query({ text: 'COMMIT' })
+    await migrated
+    expect(await deadlocks()).toBe(0)
+    expect(await steps()).toEqual({ recorded: ['first', 'second'], first: 'of_first', second: 'of_second' })
+    expect(await database.query('SELECT x FROM of_first')).toEqual([{ x: '1' }])
+    await node.close()
+    await connection.close()
+  })
+
   test('processes that start at the same time apply each step once', async () => {
     const connections = await Promise.all(Array.from({ length: 6 }, open))
     await Promise.all(connections.map((connection) => migrate(connection, later, clock)))
