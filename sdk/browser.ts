@@ -35,7 +35,14 @@ export type { Project, ProjectPolicy, ProjectState } from './contract/owner/proj
 export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection } from './contract/presence.ts'
-export type { HostHistory, HostSample, HostSampleList, NodeInfo, NodeStorage } from './contract/telemetry.ts'
+export type {
+  EndedNode,
+  HostHistory,
+  HostSample,
+  HostSampleList,
+  NodeInfo,
+  NodeStorage,
+} from './contract/telemetry.ts'
 export { neutralize, oneLine, plainJson, type VisiblePiece, visiblePieces } from './plain-text.ts'
 export { BridgeError, isOutcomeUnknown, LocalError } from './transport/failures.ts'
 

@@ -71,12 +71,29 @@ export const NodeInfo = named(
 )
 export type NodeInfo = Static<typeof NodeInfo>
 
+/** A node that no longer serves the installation. */
+export const EndedNode = named(
+  'EndedNode',
+  Type.Object({
+    id: Type.String(),
+    name: Type.String({ description: 'Its setting node_name.' }),
+    version: Type.String({ description: 'Version of its program.' }),
+    seen_at: { ...Timestamp, description: 'Time of its last beat, by the clock of the database.' },
+    left: Type.Boolean({ description: 'True if it was stopped. False if its beats ended.' }),
+  }),
+)
+export type EndedNode = Static<typeof EndedNode>
+
 export const HostSampleList = named(
   'HostSampleList',
   Type.Object({
     hosts: Type.Array(ref(HostSample)),
     nodes: Type.Array(ref(NodeInfo), {
       description: 'The nodes of the installation that are alive, by name. With SQLite there is one.',
+    }),
+    ended_nodes: Type.Array(ref(EndedNode), {
+      description:
+        'The nodes that ended in the last 24 hours, as far as the node that answers has seen it since its own start, by name. Not those whose name serves again.',
     }),
     storage: ref(NodeStorage),
     observed_at: Timestamp,

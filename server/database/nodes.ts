@@ -17,6 +17,8 @@ export interface Nodes {
   stepDown(): Promise<void>
   /** Lists the nodes that are alive, by name. */
   list(): Promise<readonly NodeEntry[]>
+  /** Lists the nodes that this one has seen end, as of its last look. */
+  ended(): readonly EndedEntry[]
 }
 
 /** One node, as the others see it. */
@@ -32,6 +34,12 @@ export interface NodeEntry {
   readonly load: NodeLoad
   /** How late its last beat was confirmed: a busy node, or a slow database. */
   readonly lagMs: number
+}
+
+/** A node that ended in the last 24 hours, and whose name does not serve again. */
+export interface EndedEntry extends Pick<NodeEntry, 'id' | 'name' | 'version' | 'seenAt'> {
+  /** Whether it ended by itself. Otherwise its beats stopped. */
+  readonly left: boolean
 }
 
 /** Load of a node. */
@@ -70,6 +78,7 @@ export function loneNode(id: string, self: NodeSelf | undefined, clock: () => Da
     leads: () => true,
     onLead: () => {},
     stepDown: async () => {},
+    ended: () => [],
     async list() {
       const seenAt = clock().toISOString()
       if (self === undefined) return []

@@ -5,6 +5,7 @@
 
 import { limits } from '../../sdk/contract/limits.ts'
 import type {
+  EndedNode,
   HostHistory,
   HostHistoryQuery,
   HostSample,
@@ -16,7 +17,7 @@ import type {
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
 import { nodeLane } from '../database/lanes.ts'
-import type { NodeEntry } from '../database/nodes.ts'
+import type { EndedEntry, NodeEntry } from '../database/nodes.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
@@ -87,10 +88,16 @@ export const toNodeInfo = ({ id, name, version, leads, ...node }: NodeEntry): No
   lag_ms: node.lagMs,
 })
 
+const toEndedNode = ({ id, name, version, seenAt, left }: EndedEntry): EndedNode => ({
+  ...{ id, name, version, left },
+  seen_at: seenAt,
+})
+
 /** Lists all hosts. The node's own host is included. If it also reports, the later sample is listed. */
 export async function listTelemetry(context: Context, caller: OwnerCaller): Promise<HostSampleList> {
   const storage = await nodeStorage(context)
   const nodes = (await context.nodes.list()).map(toNodeInfo)
+  const ended_nodes = context.nodes.ended().map(toEndedNode)
   return readAsOwner(context, caller, async (db, now) => {
     const { steady } = context
     const steadyNow = steady.now()
@@ -104,7 +111,7 @@ export async function listTelemetry(context: Context, caller: OwnerCaller): Prom
     const hosts = samples
       .map((sample) => toHostSample(sample, steady, steadyNow))
       .sort((one, other) => (one.host < other.host ? -1 : 1))
-    return { hosts, nodes, storage, observed_at: now.toISOString() }
+    return { hosts, nodes, ended_nodes, storage, observed_at: now.toISOString() }
   })
 }
 

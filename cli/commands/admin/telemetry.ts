@@ -3,7 +3,7 @@ import type { HostHistory, HostMinute, HostSample, NodeStorage } from '../../../
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { asOwner } from '../../owner/client.ts'
-import { nodesText } from '../../owner/nodes.ts'
+import { endedText, nodesText } from '../../owner/nodes.ts'
 import { tableText } from '../../terminal/output.ts'
 import { relative } from '../../terminal/words.ts'
 
@@ -36,8 +36,10 @@ export const telemetry = (context: CliContext, { history: host }: TelemetryOptio
           ]
     const rows = found.hosts.map((host) => [host.host, ...loadOf(host), relative(host.sampled_at, now)])
     const table = tableText(['host', 'processors', 'memory', 'sampled'], rows)
-    const nodes = found.nodes.length < 2 ? '' : `\n\n${nodesText(found.nodes, now)}`
-    context.output.result(found, `${table}${nodes}\n\n${diskText(found.storage)}`)
+    const { nodes, ended_nodes: ended } = found
+    const several = nodes.length + ended.length < 2 ? [] : [nodesText(nodes, now)]
+    const lost = ended.length === 0 ? [] : [endedText(ended, now)]
+    context.output.result(found, [table, ...several, ...lost, diskText(found.storage)].join('\n\n'))
   })
 
 /** One line for each hour. `--json` has every minute. */

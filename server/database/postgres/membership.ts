@@ -9,17 +9,20 @@
  */
 import { ApiError } from '../../api-error.ts'
 import { retryAfterMs } from '../../retry-after.ts'
-import type { NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
+import type { EndedEntry, NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
 import { deadAfterMs } from './alive.ts'
 import type { PostgresConnection } from './connection.ts'
+import { EndedNodes, type SeenNode } from './ended-nodes.ts'
 import { Lease, lookEveryMs } from './lease.ts'
 import type { Link } from './link.ts'
 import {
   beatEveryMs,
+  isAlive,
   type Joining,
   leaveDatabase,
-  listNodes,
+  lookAtNodes,
   OutdatedProgramError,
+  removeDead,
   tryJoining,
 } from './nodes.ts'
 import { DatabaseForgotError } from './witness.ts'
@@ -47,6 +50,9 @@ export interface MembershipOptions {
 
 const againAfterMs = 250
 
+/** Those of the process, also if something replaces them later: a node whose beats stop counts as ended. */
+const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis
+
 export class Membership implements Nodes {
   readonly id: string
   readonly #options: MembershipOptions
@@ -54,6 +60,7 @@ export class Membership implements Nodes {
   /** When the last confirmed beat was sent. */
   #beatMs = Number.NEGATIVE_INFINITY
   readonly #lease: Lease
+  readonly #ended: EndedNodes
   #lagMs = 0
   #isLeaving = false
   #isOutdated = false
@@ -67,6 +74,7 @@ export class Membership implements Nodes {
   private constructor(options: MembershipOptions) {
     this.#options = options
     this.id = options.node.id
+    this.#ended = new EndedNodes(this.id)
     this.#lease = new Lease({
       ...{ holder: this.id, monotonicMs: options.monotonicMs },
       onTaken: () => {
@@ -113,10 +121,20 @@ export class Membership implements Nodes {
 
   async list(): Promise<NodeEntry[]> {
     try {
-      return await this.#inTurn(listNodes)
+      const rows = await this.#inTurn(async (connection) => this.#noted(await lookAtNodes(connection)))
+      return rows.filter(isAlive)
     } catch (cause) {
       throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
     }
+  }
+
+  ended(): readonly EndedEntry[] {
+    return this.#ended.list()
+  }
+
+  #noted(rows: readonly SeenNode[]): readonly SeenNode[] {
+    this.#ended.note(rows, this.#options.monotonicMs())
+    return rows
   }
 
   /** The database does not know this node. It answers nothing until it has joined again. */
@@ -128,7 +146,7 @@ export class Membership implements Nodes {
   /** Ends the beats, and frees the lease and the place of this node. */
   async leave(): Promise<void> {
     this.#isLeaving = true
-    clearTimeout(this.#timer)
+    stopTimer(this.#timer)
     clearInterval(this.#looks)
     await this.#last
     this.#beatMs = Number.NEGATIVE_INFINITY
@@ -136,9 +154,9 @@ export class Membership implements Nodes {
   }
 
   #plan(afterMs: number): void {
-    clearTimeout(this.#timer)
+    stopTimer(this.#timer)
     const dueMs = this.#options.monotonicMs() + afterMs
-    this.#timer = setTimeout(() => void this.#run(dueMs), afterMs).unref()
+    this.#timer = startTimer(() => void this.#run(dueMs), afterMs).unref()
   }
 
   #inTurn<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
@@ -168,7 +186,7 @@ export class Membership implements Nodes {
       if (!this.#isLeaving) this.#plan(againAfterMs)
       if (!(error instanceof TakenOverError)) return onError(error)
       this.#isLeaving = true
-      clearTimeout(this.#timer)
+      stopTimer(this.#timer)
       this.#options.onTakenOver(error)
     } finally {
       this.#isBeating = false
@@ -193,7 +211,7 @@ export class Membership implements Nodes {
     if (count === 0) await this.#joinAgain(connection)
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
     this.#beatMs = askedMs
-    await connection.query(removeDead)
+    this.#noted(await removeDead(connection))
     await this.#lease.keep(connection)
   }
 
@@ -231,9 +249,3 @@ const beat = {
 }
 
 const leave = { name: 'leave', text: 'DELETE FROM nodes WHERE id = $1' }
-
-const removeDead = {
-  name: 'remove_dead',
-  text: `DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
-    WHERE seen_at < clock_timestamp() - interval '${deadAfterMs} ms' FOR UPDATE SKIP LOCKED)`,
-}

@@ -7,6 +7,7 @@ import type { NodeEntry } from '../nodes.ts'
 import { deadAfterMs, machine, mayBeAlive, ownNodes } from './alive.ts'
 import { type Arrival, conflictOf, type Neighbour } from './beside.ts'
 import { PostgresConnection } from './connection.ts'
+import type { SeenNode } from './ended-nodes.ts'
 import type { Link } from './link.ts'
 
 /** Another node serves this database, and this one cannot serve beside it. */
@@ -105,8 +106,11 @@ function obstacleFor(node: Joining, alive: readonly Neighbour[]): Obstacle | und
   return undefined
 }
 
-const neighbours = `SELECT id, machine, pid, name, alone, portal_origin, packages,
-  extract(epoch FROM clock_timestamp() - seen_at) * 1000 AS silent_ms FROM nodes`
+/** A beat in the future is from before the clock of the database was set back, and as far away. */
+const silentMs = 'abs(extract(epoch FROM clock_timestamp() - seen_at)) * 1000'
+
+const neighbours = `SELECT id, machine, pid, name, alone, portal_origin, packages, ${silentMs} AS silent_ms
+  FROM nodes`
 
 const insert = `INSERT INTO nodes
     (id, machine, pid, name, version, program, alone, portal_origin, packages, started_at, seen_at)
@@ -139,41 +143,56 @@ export async function isLedByOther(connection: PostgresConnection, id: string): 
   return rows.length > 0
 }
 
-/** Lists the nodes that are alive, by name. */
-export async function listNodes(connection: PostgresConnection): Promise<NodeEntry[]> {
-  const { rows } = await connection.query<EntryRow>({ text: list })
-  return rows.map(({ id, name, version, started_ms, seen_ms, leads, load_percent, waits, lag_ms }) => ({
-    ...{ id, name, version, lagMs: lag_ms, leads: leads === 1 },
+/** Lists all nodes of the table by name, also those whose beats have stopped. */
+export async function lookAtNodes(connection: PostgresConnection): Promise<SeenNode[]> {
+  return seenIn((await connection.query<SeenRow>({ text: all })).rows)
+}
+
+/** Removes the nodes whose beats have stopped. Returns the table as it was before. */
+export async function removeDead(connection: PostgresConnection): Promise<SeenNode[]> {
+  return seenIn((await connection.query<SeenRow>({ name: 'remove_dead', text: withoutDead })).rows)
+}
+
+export const isAlive = ({ silentMs }: SeenNode): boolean => silentMs <= deadAfterMs
+
+const seenIn = (rows: readonly SeenRow[]): SeenNode[] =>
+  rows.map(({ id, name, version, started_ms, seen_ms, silent_ms, leads, load_percent, waits, lag_ms }) => ({
+    ...{ id, name, version, lagMs: lag_ms, leads: leads === 1, silentMs: silent_ms },
     startedAt: new Date(started_ms).toISOString(),
     seenAt: new Date(seen_ms).toISOString(),
     load: { percent: load_percent, waits },
   }))
-}
 
-/** Lists the nodes of a database, on a connection of its own. */
+/** Lists the nodes of a database that are alive, by name, on a connection of its own. */
 export async function readNodes(url: string): Promise<NodeEntry[]> {
   const connection = await PostgresConnection.open({ url })
   try {
-    return await listNodes(connection)
+    return (await lookAtNodes(connection)).filter(isAlive)
   } finally {
     await connection.close()
   }
 }
 
-interface EntryRow {
+interface SeenRow {
   readonly id: string
   readonly name: string
   readonly version: string
   readonly started_ms: number
   readonly seen_ms: number
+  readonly silent_ms: number
   readonly leads: number
   readonly load_percent: number
   readonly waits: number
   readonly lag_ms: number
 }
 
-const list = `SELECT id, name, version, load_percent, waits, lag_ms,
+const all = `SELECT id, name, version, load_percent, waits, lag_ms,
     extract(epoch FROM started_at) * 1000 AS started_ms, extract(epoch FROM seen_at) * 1000 AS seen_ms,
+    ${silentMs} AS silent_ms,
     (SELECT count(*) FROM leases WHERE leases.name = 'leader' AND holder = nodes.id AND until > clock_timestamp())
       AS leads
-  FROM nodes WHERE seen_at > clock_timestamp() - interval '${deadAfterMs} ms' ORDER BY name, started_at`
+  FROM nodes ORDER BY name, started_at`
+
+const withoutDead = `WITH dead AS (DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
+    WHERE ${silentMs} > ${deadAfterMs} FOR UPDATE SKIP LOCKED))
+  ${all}`

@@ -43,6 +43,14 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
     const { checks } = (await answer.json()) as { checks: Record<string, boolean> }
     return { status: answer.status, nodes: checks.nodes }
   }
+  const endedAt = async (node: ServerProcess) => {
+    const { ended_nodes } = await ownerAt(node, owner).ok<{ ended_nodes: { name: string; left: boolean }[] }>(
+      {
+        target: '/api/admin/telemetry',
+      },
+    )
+    return ended_nodes.map(({ name, left }) => `${name} ${left ? 'left' : 'is lost'}`)
+  }
   const statusAt = async (node: ServerProcess) =>
     (await agentAt(node, ada).call({ target: '/api/v1/inbox' })).status
 
@@ -100,16 +108,32 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
   test('a node that ends frees its place and its lease at once', async () => {
     await first.kill('SIGTERM')
     expect((await readNodes(cluster)).map(({ name }) => name)).toEqual(['b'])
+    expect(await endedAt(second)).toEqual(['a left'])
     await expect.poll(members, { timeout: 6000 }).toEqual(['b leads'])
     await first.start()
     expect(await members()).toEqual(['a', 'b leads'])
+    expect([await endedAt(first), await endedAt(second)]).toEqual([[], []])
   })
 
   test('another one leads soon after the leader was killed', async () => {
     await second.kill('SIGKILL')
+    // Its row is still there.
+    expect(await endedAt(first)).toEqual([])
     await makeSilent(cluster, 'b')
+    expect(await endedAt(first)).toEqual(['b is lost'])
     await expect.poll(members, { timeout: 8000 }).toEqual(['a leads'])
+    expect(await endedAt(first)).toEqual(['b is lost'])
     await second.start()
     expect(await members()).toEqual(['a leads', 'b'])
+    expect(await endedAt(first)).toEqual([])
+  })
+
+  test('another one leads although the leader was killed before the clock of the database was set back', async () => {
+    await first.kill('SIGKILL')
+    await cluster.query("UPDATE nodes SET seen_at = seen_at + interval '1 h' WHERE name = 'a'")
+    await cluster.query("UPDATE leases SET until = until + interval '1 h'")
+    await expect.poll(members, { timeout: 8000 }).toEqual(['b leads'])
+    await first.start()
+    expect(await members()).toEqual(['a', 'b leads'])
   })
 })

@@ -1,6 +1,6 @@
 /** Load of hosts: permission to report, the stored samples, and when they are stale. Contract §11. */
 import { hostname } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { HostHistory, HostSample, HostSampleList } from '../../../sdk/contract/telemetry.ts'
 import { reportHost } from '../../../sdk/index.ts'
@@ -66,6 +66,7 @@ test('the node samples its own host', async () => {
 })
 
 test('a sample is stale after 90 seconds, and a clock that is ahead makes it no fresher', async () => {
+  onTestFinished(world.bridge.clock.hold())
   await report(sampleOf('ahead', { sampled_at: '2040-01-01T00:00:00.000Z' }))
   expect(await find('ahead')).toMatchObject({ stale: false })
   world.bridge.clock.advance(limits.telemetryStaleSeconds - 1)
