@@ -17,6 +17,8 @@ export interface StoreOptions extends NodeDatabaseParts {
   readonly self?: NodeSelf
   /** Called if a PostgreSQL database does not answer the beat of this node. */
   readonly onBeatError?: (error: unknown) => void
+  /** Called if a node on PostgreSQL cannot write its witness file. It tries again every second. */
+  readonly onWitnessError?: (error: unknown) => void
   /** Called once if a PostgreSQL database requires a newer program than this one. */
   readonly onOutdated?: (error: Error) => void
   /** Called once if a PostgreSQL database has lost confirmed writes. */

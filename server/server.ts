@@ -120,6 +120,8 @@ export async function startServer(config: Config, chance: ServerChance = {}): Pr
         settings: { portalOrigin: config.portalOrigin, packages: packageStoreOf(config) },
       },
       onBeatError: (error) => app.log.error({ err: error }, 'the database does not answer'),
+      onWitnessError: (error) =>
+        app.log.warn({ err: error }, 'failed to write the witness; the node tries again'),
       onOutdated(error) {
         app.log.fatal({ err: error }, 'a newer program has migrated the database; this node drains and stops')
         outdated.resolve()

@@ -10,8 +10,10 @@ import type { FastifyBaseLogger } from 'fastify'
 import { limits } from '../../sdk/contract/limits.ts'
 import type { Bus } from '../bus/bus.ts'
 import { noLane } from '../database/lanes.ts'
+import type { Nodes } from '../database/nodes.ts'
 import { prepared } from '../database/prepared.ts'
 import type { Reader } from '../database/reader.ts'
+import { isOneOf } from '../database/sql.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Db } from '../database/tables.ts'
 import type { Writer } from '../database/writer.ts'
@@ -27,6 +29,7 @@ export interface RecheckServices {
   readonly presence: Presence
   readonly wakeups: Wakeups
   readonly bus: Pick<Bus, 'mode'>
+  readonly nodes: Pick<Nodes, 'isMember'>
   readonly log: Pick<FastifyBaseLogger, 'error'>
 }
 
@@ -74,7 +77,7 @@ async function findEnded(db: Db, sessions: Occupied, nowIso: string): Promise<st
 
 /** Returns the sessions whose rows are removed, as after the deletion of a project. */
 async function findRemoved(db: Db, ids: readonly string[]): Promise<readonly string[]> {
-  const stored = db.selectFrom('sessions').where('id', 'in', ids)
+  const stored = db.selectFrom('sessions').where(isOneOf('id', ids))
   const { count } = await stored
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
@@ -91,7 +94,7 @@ async function findDenied(db: Db, sessionIds: readonly string[], nowIso: string)
     .innerJoin('agents', 'agents.id', 'sessions.agent_id')
     .innerJoin('projects', 'projects.id', 'sessions.project_id')
     .select('sessions.agent_id')
-    .where('sessions.id', 'in', sessionIds)
+    .where(isOneOf('sessions.id', sessionIds))
     .where((eb) =>
       eb.or([
         eb('sessions.state', '!=', 'active'),
@@ -131,7 +134,7 @@ export function startAccessRecheck(context: RecheckServices): () => void {
       const ended = await context.read((db) => findEnded(db, some, context.clock().toISOString()))
       for (const agentId of new Set(ended)) context.wakeups.notifyHere(agentId)
     }
-    await renewContact(context)
+    await renewContact(context, size)
   }
   return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), check, isDue)
 }
@@ -140,15 +143,15 @@ export function startAccessRecheck(context: RecheckServices): () => void {
  * An open wait, upload or download proves contact. The node stores this once per minute, so that the session
  * is alive after a restart too.
  */
-async function renewContact(context: RecheckServices): Promise<void> {
-  const overdue = context.presence.overdueRenewals(context.steady.now())
-  for (let start = 0; start < overdue.length; start += batch) {
-    const some = overdue.slice(start, start + batch)
+async function renewContact(context: RecheckServices, size: number): Promise<void> {
+  const due = context.presence.dueRenewals(context.steady.now())
+  for (let start = 0; start < due.length; start += size) {
+    const some = due.slice(start, start + size)
     await context.write(noLane, (tx) =>
       tx.db
         .updateTable('sessions')
         .set({ last_contact_at: tx.steadyIso })
-        .where('id', 'in', some)
+        .where(isOneOf('id', some))
         .where('state', '=', 'active')
         .execute(),
     )
@@ -163,7 +166,8 @@ function repeat(
 ): () => void {
   let busy = false
   const timer = setInterval(() => {
-    if (!isDue() || busy) return
+    // A node that the others count as ended may not read.
+    if (!isDue() || busy || !context.nodes.isMember()) return
     busy = true
     check()
       .catch((error: unknown) => context.log.error({ err: error }, 'the recheck of open waits failed'))

@@ -15,11 +15,13 @@ import type { Bus } from '../bus/bus.ts'
 import type { Changes } from '../database/changes.ts'
 import { any, type CommitListeners } from '../database/commit-listeners.ts'
 import { type Lane, nodeLane } from '../database/lanes.ts'
+import type { Nodes } from '../database/nodes.ts'
 import type { Presence } from './presence.ts'
 import type { Wakeups } from './wakeups.ts'
 
 export interface SharedRecheckServices {
   readonly bus: Pick<Bus, 'mode'>
+  readonly nodes: Pick<Nodes, 'isMember'>
   readonly presence: Pick<Presence, 'waitingAgents'>
   readonly commits: Pick<CommitListeners, 'projects' | 'notifyOf'>
   readonly wakeups: Pick<Wakeups, 'notifyHere'>
@@ -37,7 +39,13 @@ export function startSharedRecheck(context: SharedRecheckServices, changes: Chan
   let round = 0
   const timer = setInterval(() => {
     round += 1
-    if (busy || (context.bus.mode === 'notified' && round % notifiedRounds !== 0)) return
+    // A node that the others count as ended may not read.
+    if (
+      busy ||
+      !context.nodes.isMember() ||
+      (context.bus.mode === 'notified' && round % notifiedRounds !== 0)
+    )
+      return
     busy = true
     recheck
       .run()

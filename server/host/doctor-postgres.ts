@@ -31,7 +31,7 @@ export async function examineDatabase(
 
 function database({ faults, version }: Examination): Examined {
   if (faults.length === 0) return ok('database', `PostgreSQL ${version}`)
-  const remedy = 'use a PostgreSQL server, version 14 or newer, with durable commits'
+  const remedy = 'use PostgreSQL 14 or newer with durable commits, and a database in UTF8 with READ COMMITTED'
   return { check: 'database', state: 'problem', text: faults.join('; '), remedy, exit: 'unexpected' }
 }
 

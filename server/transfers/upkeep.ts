@@ -31,7 +31,8 @@ export function startTransferUpkeep(context: Context): () => void {
   let running = false
   let next: NodeJS.Timeout | undefined
   const run = async () => {
-    if (running || context.stopping.aborted) return
+    // A node that the others count as ended may not read. It runs again at the next time, or when it leads.
+    if (running || context.stopping.aborted || !context.nodes.isMember()) return
     running = true
     try {
       if (context.nodes.leads()) {

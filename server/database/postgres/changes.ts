@@ -1,20 +1,26 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Changes } from '../changes.ts'
 import type { Reader } from '../reader.ts'
+import type { Link } from './link.ts'
 
 interface Marked {
   readonly key: string
   readonly mark: string
 }
 
-export function createChanges(read: Reader['read']): Changes {
+/** `link` takes the question of each second, which as one statement needs no transaction. */
+export function createChanges(link: Link, read: Reader['read']): Changes {
   const ask = async (statement: RawBuilder<Marked>): Promise<Map<string, string>> => {
     const { rows } = await read((db) => statement.execute(db))
-    return new Map(rows.map(({ key, mark }) => [key, mark]))
+    return byKey(rows)
   }
   return {
     // Each commit that takes ids under the lock of the lane raises its last id.
-    marksOf: (ids) => ask(sql`select lane as key, last as mark from lanes where lane = any (${[...ids]})`),
+    async marksOf(ids) {
+      const { connection } = await link.get()
+      const text = 'SELECT lane AS key, last AS mark FROM lanes WHERE lane = ANY ($1)'
+      return byKey((await connection.query<Marked>({ text, values: [ids] })).rows)
+    },
     newestFor: (ids) =>
       ask(sql`
         select agent as key, newest.id as mark from unnest(${[...ids]}::text[]) as agent
@@ -33,5 +39,8 @@ export function createChanges(read: Reader['read']): Changes {
         group by project`),
   }
 }
+
+const byKey = (rows: readonly Marked[]): Map<string, string> =>
+  new Map(rows.map(({ key, mark }) => [key, mark]))
 
 const kinds = ['pairing.enabled', 'pairing.disabled', 'project.state_changed']

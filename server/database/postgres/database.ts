@@ -29,7 +29,7 @@ import { readMoved, settleArrival } from './moving.ts'
 import { isLedByOther, joinDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
 import { learnPooling } from './pooler.ts'
-import { requireFit } from './probe.ts'
+import { requireFit, requireLocks } from './probe.ts'
 import { createReader } from './reader.ts'
 import { createStoredDelays } from './sign-in-delays.ts'
 import { untilSpace } from './space.ts'
@@ -55,6 +55,8 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly onOutdated?: (error: Error) => void
   /** Called if the beat of the node fails. */
   readonly onBeatError?: (error: unknown) => void
+  /** Called if the witness file cannot be written. */
+  readonly onWitnessError?: (error: unknown) => void
   /** File of the witness. */
   readonly witnessFile?: string
   /** Accepts a database that has lost confirmed writes, for the command that finishes a restore. */
@@ -99,6 +101,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     requireHere(await readMoved(connection), shownUrl(url))
     const serverId = await readServerId(connection)
     if (serverId === undefined) throw new NotInitialisedError('the database holds no installation')
+    if (node !== undefined) await requireLocks(settings)
     const place = await placeOf(connection)
     if (node !== undefined && options.listen !== undefined) await requireSamePlace(options.listen, place)
     const { witnessFile: file, finishesRestore = false, onForgotten, onAccepted } = options
@@ -131,7 +134,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const steady = createSteadyClock({ earlier: await lastReading(connection), ids, clock, elapsedMs })
     if (node !== undefined && !finishesRestore) {
       await recordPlace(connection)
-      await witness.keep(options.onBeatError)
+      await witness.keep(options.onWitnessError)
     }
     const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
     // A pooler that forgets named statements cannot tell the types of their parameters.
@@ -163,7 +166,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       scrubbed: false,
       ...(node !== undefined && {
         channel: createChannel({ settings, listen: options.listen, place }, channelName(serverId), node.id),
-        changes: createChanges(reader.read),
+        changes: createChanges(sharedLink, reader.read),
         listeners: createListeners(sharedLink, node.id, steady.now),
         signInDelays: createStoredDelays(sharedLink, monotonicMs),
       }),

@@ -1,5 +1,6 @@
 /** Tries at the start what the node relies on, and names what the database lacks. */
-import { type PostgresConnection, postgresCode } from './connection.ts'
+import { type ConnectionSettings, type PostgresConnection, postgresCode } from './connection.ts'
+import { missingLocks } from './row-locks.ts'
 
 /** The database is not one that the node can use. The message names the reason. */
 export class UnfitDatabaseError extends Error {
@@ -15,14 +16,22 @@ interface Settings {
   readonly fsync: string
   readonly full_page_writes: string
   readonly synchronous_commit: string
+  readonly isolation: string
+  readonly read_only: string
   readonly standby: number
 }
 
 /** @throws UnfitDatabaseError */
-export async function requireFit(connection: PostgresConnection): Promise<void> {
-  const lacks = await faultsOf(connection)
-  if (lacks.length === 0) return
-  throw new UnfitDatabaseError(`this database cannot hold an installation: ${lacks.join('; ')}`)
+export const requireFit = async (connection: PostgresConnection): Promise<void> =>
+  requireNone(await faultsOf(connection))
+
+/** Tries the locks of an installation that exists. @throws UnfitDatabaseError */
+export const requireLocks = async (settings: ConnectionSettings): Promise<void> =>
+  requireNone((await missingLocks(settings)).map((name) => `it lacks ${name}`))
+
+function requireNone(faults: readonly string[]): void {
+  if (faults.length === 0) return
+  throw new UnfitDatabaseError(`this database cannot hold an installation: ${faults.join('; ')}`)
 }
 
 /** Returns why a database cannot hold an installation, one clause for each reason. */
@@ -36,7 +45,9 @@ async function wrongSettings(connection: PostgresConnection): Promise<string[]> 
     text: `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
       current_setting('server_encoding') AS encoding, current_setting('fsync') AS fsync,
       current_setting('full_page_writes') AS full_page_writes,
-      current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby`,
+      current_setting('synchronous_commit') AS synchronous_commit,
+      current_setting('default_transaction_isolation') AS isolation,
+      current_setting('default_transaction_read_only') AS read_only, pg_is_in_recovery() AS standby`,
   })
   const [found] = rows
   if (found === undefined) return ['it does not show its settings']
@@ -48,6 +59,12 @@ async function wrongSettings(connection: PostgresConnection): Promise<string[]> 
     ...(['on', 'remote_apply', 'remote_write', 'local'].includes(found.synchronous_commit)
       ? []
       : [`synchronous_commit is ${found.synchronous_commit}, so commits could be lost`]),
+    ...(found.isolation === 'read committed'
+      ? []
+      : [`default_transaction_isolation is ${found.isolation}, not read committed`]),
+    ...(found.read_only === 'off'
+      ? []
+      : [`default_transaction_read_only is ${found.read_only}, so it cannot be written`]),
     ...(found.standby === 1 ? ['it is a standby, which cannot be written'] : []),
   ]
 }

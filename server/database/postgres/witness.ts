@@ -70,17 +70,25 @@ export class Witness {
 
   /**
    * Keeps the file up to date until `close`. Only the server does. The file then says that it is not
-   * complete.
+   * complete. A failed write is repeated every second, and reported once until one succeeds.
    */
   async keep(onError: (error: unknown) => void = () => {}): Promise<void> {
     await this.#write(false)
+    let hasFailed = false
+    const write = async () => {
+      try {
+        await this.#write(false)
+        hasFailed = false
+      } catch (error) {
+        if (!hasFailed) onError(error)
+        hasFailed = true
+      }
+    }
     const look = () => {
       if (!this.#hasChanged) return
-      this.#writing ??= this.#write(false)
-        .catch(onError)
-        .finally(() => {
-          this.#writing = undefined
-        })
+      this.#writing ??= write().finally(() => {
+        this.#writing = undefined
+      })
     }
     this.#timer = setInterval(look, writeEveryMs).unref()
   }

@@ -56,10 +56,19 @@ const wordsOf = (error: unknown): string => {
 /** Returns the refusal for a request that failed at the object store. Other errors pass through. */
 export function storeFailure(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  const needsPerson = error instanceof ObjectDiffersError || (error instanceof StoreRefusal && error.isFinal)
   return new ApiError('unavailable', {
     message: wordsOf(error),
-    retryAfterMs: needsPerson ? retryAfterMs.otherParty : retryAfterMs.disk,
+    retryAfterMs: retryAfterMs[waitOf(error)],
     cause: error,
   })
+}
+
+/**
+ * A connection that broke says nothing about the next one. A store that answers with a failure or stalls has too
+ * much to do.
+ */
+function waitOf(error: unknown): 'otherParty' | 'disk' | 'immediately' {
+  if (error instanceof ObjectDiffersError || (error instanceof StoreRefusal && error.isFinal))
+    return 'otherParty'
+  return error instanceof StoreRefusal || error instanceof StoreStalledError ? 'disk' : 'immediately'
 }
