@@ -7,12 +7,15 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { health } from '../../sdk/contract/health.ts'
 import { ApiError } from '../api-error.ts'
 
 const maxHeaders = 64
 /** No percent escapes, empty segments or dot segments, so the signed path is always the routed path. */
 const plainPath = /^\/$|^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9_.~-]+)+$/
 const single = ['host', 'content-length', 'content-type', 'transfer-encoding', 'cookie', 'expect']
+/** Load balancers check these paths over HTTP/1.0, mostly without Host. Their answers depend on no header. */
+const checkedByBalancers = new Set<string>([health.get.path, health.ready.path])
 
 /**
  * Whether any header is repeated. `headers` has one lower-case key per name, so it then has fewer keys than
@@ -38,12 +41,13 @@ export function useFraming(app: FastifyInstance): void {
 export function checkFraming(raw: IncomingMessage): void {
   const [path = ''] = (raw.url ?? '').split('?', 1)
   if (!plainPath.test(path)) throw new ApiError('not_found')
-  if (raw.httpVersion !== '1.1') throw badHeader('request line', 'HTTP/1.1 is required')
+  const isOldCheck = raw.httpVersion === '1.0' && checkedByBalancers.has(path)
+  if (raw.httpVersion !== '1.1' && !isOldCheck) throw badHeader('request line', 'HTTP/1.1 is required')
   if (raw.rawHeaders.length / 2 > maxHeaders)
     throw badHeader('headers', `at most ${maxHeaders} headers are accepted`)
   const repeated = repeatsAny(raw) ? single.find((name) => repeats(raw, name)) : undefined
   if (repeated !== undefined) throw badHeader(`header ${repeated}`, 'must be sent only once')
-  if (raw.headers.host === undefined) throw badHeader('header host', 'is required')
+  if (raw.headers.host === undefined && !isOldCheck) throw badHeader('header host', 'is required')
   const { expect } = raw.headers
   if (expect !== undefined && expect.toLowerCase() !== '100-continue')
     throw badHeader('header expect', 'must be 100-continue')

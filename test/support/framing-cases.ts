@@ -49,7 +49,8 @@ export const unparsable: Record<string, string | Buffer> = {
 /** Refused or served by the application. */
 export const parsable: Record<string, readonly [bytes: string, ...told: string[]]> = {
   'HTTP/2 by name': [get('', '/api/health', 'HTTP/2.0'), '422 invalid_request'],
-  'HTTP/1.0': [get('', '/api/health', 'HTTP/1.0'), '422 invalid_request'],
+  'HTTP/1.0': [get('', '/api/openapi', 'HTTP/1.0'), '422 invalid_request'],
+  'a health check over HTTP/1.0': [get('', '/api/health', 'HTTP/1.0'), '200 done'],
   'chunks over HTTP/1.0': [
     post('Transfer-Encoding: chunked\r\n', '0\r\n\r\n').replace('HTTP/1.1', 'HTTP/1.0'),
     '422 invalid_request',
