@@ -68,8 +68,11 @@ export interface Presence {
   waitingAgents(): Map<string, string>
   /** Sessions with an open wait, upload or download, and their agents. */
   occupiedSessions(): ReadonlyMap<string, string>
-  /** Occupied sessions whose contact has not been written for a minute. They count as written from now on. */
-  overdueRenewals(now: Date): string[]
+  /**
+   * Occupied sessions whose contact is to be written. They count as written from now on. If one was not written
+   * for a minute, all that were not written for half a minute are returned too, so that many share a write.
+   */
+  dueRenewals(now: Date): string[]
   /** The last contact of an agent since the start. */
   lastContact(agentId: string): Date | undefined
   /** Returns the agent's connection. `stored` is its newest session as stored. */
@@ -253,14 +256,19 @@ export function createPresence(
     waitingAgents: () => new Map(waitingIn),
     occupiedSessions: () =>
       new Map([...sessionWaits, ...sessionMoves].map(([sessionId, { agentId }]) => [sessionId, agentId])),
-    overdueRenewals(now) {
+    dueRenewals(now) {
       const atMs = now.getTime()
-      const overdue = [...new Map([...sessionWaits, ...sessionMoves])].filter(([sessionId, { agentId }]) => {
-        const { renewed } = observe(agentId)
-        return renewed?.sessionId !== sessionId || atMs - renewed.atMs >= renewedWithinMs
-      })
-      for (const [sessionId, { agentId }] of overdue) observe(agentId).renewed = { sessionId, atMs }
-      return overdue.map(([sessionId]) => sessionId)
+      const occupied = [...new Map([...sessionWaits, ...sessionMoves])]
+      const isOlder =
+        (leastMs: number) =>
+        ([sessionId, { agentId }]: (typeof occupied)[number]) => {
+          const { renewed } = observe(agentId)
+          return renewed?.sessionId !== sessionId || atMs - renewed.atMs >= leastMs
+        }
+      if (!occupied.some(isOlder(renewedWithinMs))) return []
+      const due = occupied.filter(isOlder(renewedWithinMs / 2))
+      for (const [sessionId, { agentId }] of due) observe(agentId).renewed = { sessionId, atMs }
+      return due.map(([sessionId]) => sessionId)
     },
     waitsOf(agentId) {
       const agent = agents.get(agentId)

@@ -3,7 +3,7 @@
  *
  * Promise F14, spec §1, contract §6 "Presence".
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { enroll, legacyAgent, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { openSocket, transports } from '../../support/streams.ts'
@@ -34,6 +34,7 @@ test('an agent that never started is not connected, and its next contact is unkn
 
 test('an agent counts as connected for sixty seconds after its last contact', async () => {
   const own = await startBridge()
+  onTestFinished(own.clock.hold())
   await own.ada.inbox()
   const then = await connectionOf(own, own.ada)
   expect(then).toMatchObject({ connected: true, listening_now: false, next_contact: unknown })
@@ -95,6 +96,7 @@ describe.each(transports)('over the %s', (_name, open) => {
 describe('a declared schedule', () => {
   test('gives the time of the next contact, and is overdue after 30 s or a tenth of the interval, whichever is longer', async () => {
     const own = await startBridge()
+    onTestFinished(own.clock.hold())
     for (const [seconds, grace] of [
       [60, 30],
       [1000, 100],
@@ -154,6 +156,7 @@ describe('a declared schedule', () => {
 
   test('makes another instance wait longer: twice the interval plus thirty seconds', async () => {
     const own = await startBridge()
+    onTestFinished(own.clock.hold())
     await schedule(own.ada, { mode: 'short_poll', interval_seconds: 100 })
     own.clock.advance(228)
     expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({
@@ -166,6 +169,7 @@ describe('a declared schedule', () => {
 
   test('of work steps makes another instance wait for an hour', async () => {
     const own = await startBridge()
+    onTestFinished(own.clock.hold())
     await schedule(own.ada, { mode: 'checkpoint' })
     own.clock.advance(3598)
     expect((await own.ada.requestSession(crypto.randomUUID())).json).toMatchObject({
