@@ -29,7 +29,7 @@ const bundledPackages = ['commander', 'typebox']
 
 /** Modules that are bundles of their own; importing one of them lazily loads its file. */
 const boundaries: Readonly<Record<string, string>> = {
-  [join(root, 'cli/main.ts')]: './cli.cjs',
+  [join(root, 'cli/run.ts')]: './cli.cjs',
   [join(root, 'cli/hooks/main.ts')]: './hooks.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
   [join(root, 'sdk/program.ts')]: './client.cjs',
@@ -42,7 +42,7 @@ const boundary: Plugin = {
   name: 'boundary',
   setup({ onLoad, onResolve }) {
     onResolve(
-      { filter: /\/(main|index|program|esbuild\.portal)\.ts$/ },
+      { filter: /\/(main|run|index|program|esbuild\.portal)\.ts$/ },
       ({ importer, kind, path, resolveDir }) => {
         const bundle = boundaries[resolve(resolveDir, path)]
         // The index is in the bundle of sdk/program.ts.
@@ -135,14 +135,18 @@ const launcher: BuildOptions = {
 }
 
 rmSync(out, { recursive: true, force: true })
-const commands: BuildOptions = { ...quick, entryPoints: ['cli/main.ts'] }
+const commands: BuildOptions = { ...quick, entryPoints: ['cli/run.ts'] }
 const sdk: BuildOptions = {
   ...quick,
   entryPoints: ['sdk/program.ts'],
   plugins: [contractAsValues(root), boundary, outside],
 }
 const helper: BuildOptions = { ...quick, minify: true, entryPoints: ['helper/main.ts'] }
-const hook: BuildOptions = { ...quick, entryPoints: ['cli/hooks/main.ts'] }
+const hook: BuildOptions = {
+  ...quick,
+  entryPoints: ['cli/hooks/main.ts'],
+  plugins: [contractAsValues(root), boundary, outside],
+}
 const [cli, hooks, client, ...others] = await Promise.all([
   bundle('cli.cjs', commands),
   bundle('hooks.cjs', hook),
@@ -158,12 +162,12 @@ chmodSync(join(out, 'bridge.cjs'), 0o755)
 requireLight(
   'cli.cjs',
   cli,
-  /^cli\/|^sdk\/(version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks))\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
+  /^cli\/|^sdk\/(version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks)|transport\/authorities)\.ts$|(^|\/)node_modules\/commander\/|^boundary:|^lazy:/,
 )
 requireLight(
   'hooks.cjs',
   hooks,
-  /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|profile\/profile-files|storage\/lock)\.ts$|^boundary:/,
+  /^cli\/(?!command|program|run\.ts)|^sdk\/((agent|contract|resources|signing|transport)\/|(reader|version|plain-text|profile\/profile-files|storage\/lock)\.ts$)|^boundary:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
 const portal = await buildPortal()

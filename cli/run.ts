@@ -8,11 +8,17 @@
 
 import { UsageError } from './command.ts'
 import type { CliContext } from './context.ts'
+import { processContext } from './create-context.ts'
 import { CommandError, type ExitCode, exitCodes } from './exit-codes.ts'
 import { type ExitReport, printExitReport } from './failures/exit-report.ts'
 import { commandErrorReport, failureReport } from './failures/failure-report.ts'
 import { usageReport } from './failures/usage.ts'
 import { program } from './program.ts'
+
+/** Runs the command of this process and sets its exit code. */
+export async function runProcess(): Promise<void> {
+  process.exitCode = await run(process.argv.slice(2), processContext())
+}
 
 export async function run(argv: readonly string[], context: CliContext): Promise<ExitCode> {
   const report = await outputReport(await reportOf(argv, context), context)

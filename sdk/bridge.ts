@@ -14,13 +14,12 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as timer } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { AgentCalls, type Flushed } from './agent/agent-calls.ts'
-import { agentAuthority } from './agent/authority.ts'
-import { DirectCalls } from './agent/direct-calls.ts'
+import { connectionOf } from './agent/connection.ts'
 import { Directory, memoryDirectory } from './agent/directory.ts'
 import { Drafts } from './agent/drafts.ts'
 import type { Identity } from './agent/identity.ts'
 import { NodeClock } from './agent/node-clock.ts'
-import { memorySessions, SessionKeeper } from './agent/session.ts'
+import { memorySessions } from './agent/session.ts'
 import { uuidFrom } from './agent/uuid.ts'
 import type { BridgeOptions } from './bridge-options.ts'
 import type { Message } from './contract/agent/messages.ts'
@@ -41,10 +40,9 @@ import { Peers } from './resources/peers.ts'
 import { RecipientKeys } from './resources/recipient-keys.ts'
 import { Sessions } from './resources/sessions.ts'
 import { Transfers } from './resources/transfers.ts'
-import { parseBaseUrl } from './transport/address.ts'
 import { type Pool, pooledFetch } from './transport/fetch.ts'
-import { type CallInput, type CallOptions, type KeyedOptions, Transport } from './transport/http.ts'
-import { defaultClient, userAgentOf } from './version.ts'
+import type { CallInput, CallOptions, KeyedOptions } from './transport/http.ts'
+import { defaultClient } from './version.ts'
 import {
   type AnswerOptions,
   type AskOptions,
@@ -91,21 +89,14 @@ export class Bridge {
     this.#pool = options.fetch === undefined ? pool : undefined
 
     // Requests
-    const store = options.sessions ?? memorySessions(uuidFrom(random))
-    const needsChallenge = identity.record.binding === 'device'
-    const keeper = new SessionKeeper({ store, transport: () => transport, client, needsChallenge })
-    const address = { ...parseBaseUrl(options.baseUrl, options), ca: options.ca }
-    const authority = agentAuthority({ identity, keeper, clock, random })
-    const transport: Transport = new Transport({
-      address,
-      authority,
+    const { address, authority, keeper, transport, direct } = connectionOf({
+      ...options,
+      sessions: options.sessions ?? memorySessions(uuidFrom(random)),
+      client,
       fetch: options.fetch ?? pool.fetch,
+      clock,
       random,
-      userAgent: userAgentOf(client),
-      timeoutMs: options.timeoutMs,
-      sleep: options.sleep,
     })
-    const direct = new DirectCalls({ transport, keeper, random })
     const directCall: Call = (entry, input, callOptions) => direct.call(entry, input, callOptions)
     const directory = new Directory({
       store: options.directory ?? memoryDirectory(),

@@ -81,6 +81,7 @@ export type { OwnerSession } from './contract/owner/sign-in.ts'
 export type { AttentionItem, ProjectSnapshot, SnapshotAgent } from './contract/owner/snapshot.ts'
 export type { Connection, ConnectionModeSet, ContactSchedule } from './contract/presence.ts'
 export type {
+  EndedNode,
   HostHistory,
   HostMinute,
   HostSample,

@@ -17,9 +17,9 @@ const plain = /^[\t\n -~]*$/
 /**
  * Matches one invisible character, or the flag of England, Scotland or Wales, which consists of invisible
  * tags and is allowed because Unicode recommends it for general interchange. Tabs and newlines are handled by
- * the functions below.
+ * the functions below. It is built on demand, because every program loads this file and few texts need it.
  */
-const unseen =
+const unseen = () =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
   /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
@@ -71,7 +71,7 @@ function spelled(text: string, show: (character: string) => string): string {
   if (plain.test(text)) return text
   // The pattern is built on demand: few texts hold a joiner, and building it costs more than all the rest.
   let needed: RegExp | undefined
-  return text.replace(unseen, (found: string, at: number) => {
+  return text.replace(unseen(), (found: string, at: number) => {
     if (found.startsWith('\u{1f3f4}')) return found
     if (joiner.test(found)) {
       needed ??= needs()

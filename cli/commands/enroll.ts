@@ -61,7 +61,7 @@ export async function enroll(context: CliContext, given: EnrollOptions): Promise
   const where = { ...address, ...(ca !== undefined && { ca }) }
   if (stored?.code_sha256 === code_sha256) {
     context.output.note('this code has already created this profile')
-    await tidyProfile(paths, stored)
+    tidyProfile(paths, stored)
     printIdentity(context, stored.identity, stored.base_url)
     return
   }

@@ -1,9 +1,10 @@
-/** The Bridge of a hook's profile. */
-
+/** Clients of a hook's profile. */
+import type { AgentReader } from '../../sdk/reader.ts'
 import type { Agent } from '../context.ts'
 import { noCommand } from '../terminal/current-command.ts'
 import type { HookContext } from './context.ts'
 
+/** Client of a waiter, which listens. */
 export async function openHookAgent(context: HookContext, profile: string): Promise<Agent> {
   const { home, clock, random } = context
   const { openAgent } = await import('../profile/agent.ts')
@@ -15,7 +16,25 @@ export async function openHookAgent(context: HookContext, profile: string): Prom
     random,
     output: { note: () => {} },
     address: undefined,
-    fetch: async () => (await import('../startup/http-fetch.ts')).httpFetch(),
+    fetch: fetchTrusting,
   }
   return openAgent(surroundings, { onKept: () => {} })
 }
+
+/** Client of all other hooks. It loads a small part of the SDK. */
+export async function openHookReader(
+  { home, clock, random }: HookContext,
+  name: string,
+): Promise<AgentReader> {
+  const { clientOf, readAgent } = await import('../profile/stored-agent.ts')
+  const stored = await readAgent(home, name)
+  const sdk = await import('../../sdk/reader.ts')
+  return new sdk.AgentReader({
+    ...clientOf(stored, sdk),
+    fetch: await fetchTrusting(stored.profile.ca),
+    clock,
+    random,
+  })
+}
+
+const fetchTrusting = async (ca?: string) => (await import('../startup/http-fetch.ts')).httpFetch({ ca })

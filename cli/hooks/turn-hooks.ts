@@ -1,13 +1,13 @@
 /** Hooks at the start of a session and around a turn. They read the inbox at the node. */
 import { appendFileSync } from 'node:fs'
-import type { Bridge } from '../../sdk/index.ts'
+import type { AgentReader } from '../../sdk/reader.ts'
 import { removeFile, touch } from './files.ts'
 import { harnessProcess } from './harness-process.ts'
 import { type Harness, harnesses } from './harnesses.ts'
 import { type Holder, hold } from './holder.ts'
 import { tell } from './ledger-file.ts'
 import { saysNoMail } from './no-mail.ts'
-import { openHookAgent } from './node.ts'
+import { openHookReader } from './node.ts'
 import { digest, heldElsewhere, notice } from './notice.ts'
 import { type HookParts, readerOf } from './parts.ts'
 import { bindSession } from './session.ts'
@@ -28,8 +28,8 @@ export async function tellAtStart(parts: HookParts): Promise<void> {
     return
   }
   exportProfile(parts)
-  const { bridge } = await openHookAgent(context, profile)
-  const [unread, tasks] = await Promise.all([read(parts, bridge), claimedTasks(parts, bridge)])
+  const reader = await openHookReader(context, profile)
+  const [unread, tasks] = await Promise.all([readUnread(reader, context), claimedTasks(parts, reader)])
   const text = digest(unread, { tasks }, readerOf(parts))
   if (text !== undefined) await tellSession(parts, unread, 'always', text)
 }
@@ -59,8 +59,7 @@ async function tellIfDue(parts: HookParts, trustsWaiter: boolean): Promise<boole
   const { context, session } = parts
   if ((await otherHolder(parts, false)) !== undefined) return false
   if (trustsWaiter && saysNoMail(session.places, context.clock())) return false
-  const { bridge } = await openHookAgent(context, session.profile)
-  const unread = await read(parts, bridge)
+  const unread = await readUnread(await openHookReader(context, session.profile), context)
   return unread.total > 0 && tellSession(parts, unread, 'due', notice(unread, readerOf(parts)))
 }
 
@@ -82,12 +81,10 @@ async function tellSession(
   return outcome === 'told'
 }
 
-const read = ({ context }: HookParts, bridge: Bridge): Promise<Unread> => readUnread(bridge, context)
-
 /** Number of claimed tasks. A credential without the scope for tasks has none. */
-async function claimedTasks({ context }: HookParts, bridge: Bridge): Promise<number> {
+async function claimedTasks({ context }: HookParts, reader: AgentReader): Promise<number> {
   const { signal } = context
-  const list = bridge.tasks.list({ role: 'assignee', state: 'claimed', limit: 100, signal })
+  const list = reader.listTasks({ role: 'assignee', state: 'claimed', limit: 100 }, { signal })
   return list.then(
     ({ tasks }) => tasks.length,
     () => 0,

@@ -30,11 +30,11 @@ const patienceMs = 1000
  * @throws only if the first page cannot be read
  */
 export async function readUnread(
-  bridge: Bridge,
+  { inbox }: Pick<Bridge, 'inbox'>,
   { clock, elapsedMs, signal }: Pick<HookContext, 'clock' | 'elapsedMs' | 'signal'>,
 ): Promise<Unread> {
   const messages: UnreadMessage[] = []
-  const list = () => bridge.inbox.list({ after: messages.at(-1)?.id, limit: pageSize, signal })
+  const list = () => inbox.list({ after: messages.at(-1)?.id, limit: pageSize, signal })
   const endMs = elapsedMs() + patienceMs
   let page = await list()
   messages.push(...page.messages.map(withoutBody))

@@ -1,14 +1,12 @@
 /** The Bridge of a profile; loaded by the commands that talk to a node. */
 import type { BridgeOptions, Fetch, Flushed, OutboxEntry } from '../../sdk/index.ts'
-import { profileDirectory, profileSessions } from '../../sdk/profile/profile-files.ts'
+import { profileDirectory } from '../../sdk/profile/profile-files.ts'
 import type { Agent } from '../context.ts'
-import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import type { CurrentCommand } from '../terminal/current-command.ts'
 import type { Output } from '../terminal/output.ts'
 import { writeJson } from './json-file.ts'
-import { readKeyFile } from './key-file.ts'
-import { profilePaths, requireProfile } from './profile.ts'
+import { clientOf, readAgent } from './stored-agent.ts'
 
 /** The parts of a command's context that open its profile. create-context.ts makes them. */
 export interface AgentSurroundings {
@@ -32,25 +30,15 @@ export interface AgentEvents {
 /** @throws CommandError when there is no identity, or when it is not usable. */
 export async function openAgent(context: AgentSurroundings, { onKept }: AgentEvents): Promise<Agent> {
   const { clock, random } = context
-  const paths = profilePaths(context.home, context.settings.profile)
-  const profile = await requireProfile(paths, context.settings.profile, context.current.words)
+  const stored = await readAgent(context.home, context.settings.profile, context.current.words)
+  const { profile, paths } = stored
   context.address = profile.base_url
-  const [pem, sdk, fetch] = await Promise.all([
-    readKeyFile(paths.key(profile.identity.credential_id)),
-    import('../../sdk/program.ts'),
-    context.fetch(profile.ca),
-  ])
-  const privateKey = importKey(sdk.importPrivateKey, pem)
+  const [sdk, fetch] = await Promise.all([import('../../sdk/program.ts'), context.fetch(profile.ca)])
   const { server_id, agent } = profile.identity
   const bridge = new sdk.Bridge({
-    baseUrl: profile.base_url,
-    allowPlainHttp: profile.allow_plain_http,
-    ca: profile.ca,
-    identity: new sdk.Identity(profile.identity, { privateKey, device: profile.device ?? undefined }),
-    sessions: profileSessions(paths, sdk.blankSession(profile.instance_id), writeJson),
+    ...clientOf(stored, sdk),
     directory: profileDirectory(paths, sdk.nobodyKnown, writeJson),
     outbox: new sdk.Outbox({ folder: paths.outbox, owner: { server_id, agent_id: agent.id }, clock, random }),
-    client: { name: 'bridge', version: sdk.version },
     fetch,
     clock,
     random,
@@ -59,17 +47,6 @@ export async function openAgent(context: AgentSurroundings, { onKept }: AgentEve
     onKept,
   })
   return { bridge, profile, paths }
-}
-
-function importKey<T>(importPrivateKey: (pem: string) => T, pem: string): T {
-  try {
-    return importPrivateKey(pem)
-  } catch (cause) {
-    throw new CommandError('authentication', 'the private key of the profile is damaged', {
-      hint: 'ask the owner for a new enrolment',
-      cause,
-    })
-  }
 }
 
 /** Describes in one line what happened to an outbox entry. */

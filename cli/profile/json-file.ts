@@ -5,7 +5,7 @@
  * conf writes atomically, synced and with mode 0600. It creates folders that others can read, so they are
  * created with mode 0700 before.
  */
-import { chmod, readFile } from 'node:fs/promises'
+import { chmodSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname } from 'node:path'
 import { CommandError, type ExitName } from '../exit-codes.ts'
 
@@ -19,7 +19,7 @@ export async function readJson(
   exit: ExitName,
   hint?: string,
 ): Promise<Record<string, unknown> | undefined> {
-  const text = await readIfThere(path, exit)
+  const text = readIfThere(path, exit)
   if (text === undefined) return undefined
   try {
     const value: unknown = JSON.parse(text)
@@ -30,9 +30,9 @@ export async function readJson(
   throw new CommandError(exit, `${path} is not a JSON object`, { hint })
 }
 
-async function readIfThere(path: string, exit: ExitName): Promise<string | undefined> {
+function readIfThere(path: string, exit: ExitName): string | undefined {
   try {
-    return await readFile(path, 'utf8')
+    return readFileSync(path, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
@@ -40,14 +40,26 @@ async function readIfThere(path: string, exit: ExitName): Promise<string | undef
   }
 }
 
+const interruptions = ['SIGINT', 'SIGTERM'] as const
+
+/**
+ * Loads conf, without the listeners by which it sends SIGINT or SIGTERM to this process a second time. The
+ * program would take that for a second Ctrl-C and exit at once. The clean-up of conf also runs at each exit.
+ */
+async function loadConf() {
+  const own = interruptions.map((name) => process.rawListeners(name))
+  const { default: Conf } = await import('conf')
+  for (const [index, name] of interruptions.entries())
+    for (const listener of process.rawListeners(name))
+      if (!own[index]?.includes(listener)) process.off(name, listener as NodeJS.SignalsListener)
+  return Conf
+}
+
 /** Replaces the whole file. If two processes write, the last one wins. No reader sees a partial file. */
 export async function writeJson(path: string, value: object): Promise<void> {
   const folder = dirname(path)
   try {
-    const [{ makePrivateFolder }, { default: Conf }] = await Promise.all([
-      import('../../sdk/program.ts'),
-      import('conf'),
-    ])
+    const [{ makePrivateFolder }, Conf] = await Promise.all([import('../../sdk/program.ts'), loadConf()])
     await makePrivateFolder(folder)
     const extension = extname(path)
     const conf = new Conf<Record<string, unknown>>({
@@ -59,7 +71,7 @@ export async function writeJson(path: string, value: object): Promise<void> {
       clearInvalidConfig: true,
     })
     conf.store = { ...value }
-    await chmod(path, 0o600)
+    chmodSync(path, 0o600)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     throw new CommandError('unexpected', `cannot write ${path} (${code ?? String(cause)})`, { cause })

@@ -3,7 +3,7 @@
  *
  * Contract §12.
  */
-import { access, readdir, rm } from 'node:fs/promises'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import * as files from '../../sdk/profile/profile-files.ts'
@@ -47,8 +47,8 @@ export async function requireProfile(
 ): Promise<ProfileRecord> {
   const profile = await readProfile(paths)
   if (profile !== undefined) return profile
-  const others = await enrolledBeside(paths)
-  const isOwner = await isThere(join(paths.folder, 'owner.json'))
+  const others = enrolledBeside(paths)
+  const isOwner = existsSync(join(paths.folder, 'owner.json'))
   const ways = [
     ...(isOwner && ownerCommands.has(command)
       ? [`an owner is signed in here: bridge admin ${command} acts for the owner`]
@@ -60,24 +60,26 @@ export async function requireProfile(
   throw new CommandError('authentication', `no identity in the profile ${name}`, { hint: ways.join('; ') })
 }
 
+const namesIn = (folder: string): string[] => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
 const namedAtMost = 8
 
 /** Names of at most 8 profiles of this home that have an identity. */
-export async function enrolledBeside({ folder }: ProfilePaths): Promise<string[]> {
-  const names = (await readdir(dirname(folder)).catch(() => [])).filter(files.isProfileName).sort()
+export function enrolledBeside({ folder }: ProfilePaths): string[] {
+  const names = namesIn(dirname(folder)).filter(files.isProfileName).sort()
   const found: string[] = []
   for (const name of names) {
-    if (await isThere(join(dirname(folder), name, 'profile.json'))) found.push(name)
+    if (existsSync(join(dirname(folder), name, 'profile.json'))) found.push(name)
     if (found.length === namedAtMost) return [...found, '…']
   }
   return found
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
 
 /**
  * Writes the key under its own name, then the record that names it. Then it deletes the keys that no record
@@ -88,25 +90,25 @@ export async function writeProfile(paths: ProfilePaths, record: ProfileRecord, p
   const { writeDurably } = await import('../../sdk/program.ts')
   await writeDurably(paths.key(record.identity.credential_id), pem)
   // The session and the known peers belong to the old identity.
-  await rm(paths.session, { force: true })
-  await rm(paths.peers, { force: true })
+  rmSync(paths.session, { force: true })
+  rmSync(paths.peers, { force: true })
   await writeJson(paths.record, record)
-  await dropKeys(paths, record, /^(key|pending)-.*\.pem$/)
+  dropKeys(paths, record, /^(key|pending)-.*\.pem$/)
 }
 
 /**
  * Deletes the leftovers of a killed {@link writeProfile}. Keys of other codes stay, as their enrolment may be
  * running.
  */
-export async function tidyProfile(paths: ProfilePaths, record: ProfileRecord): Promise<void> {
-  await rm(paths.pendingKey(record.code_sha256), { force: true })
-  await dropKeys(paths, record, /^key-.*\.pem$/)
+export function tidyProfile(paths: ProfilePaths, record: ProfileRecord): void {
+  rmSync(paths.pendingKey(record.code_sha256), { force: true })
+  dropKeys(paths, record, /^key-.*\.pem$/)
 }
 
-async function dropKeys(paths: ProfilePaths, { identity }: ProfileRecord, names: RegExp): Promise<void> {
+function dropKeys(paths: ProfilePaths, { identity }: ProfileRecord, names: RegExp): void {
   const current = paths.key(identity.credential_id)
-  for (const file of await readdir(paths.folder)) {
+  for (const file of readdirSync(paths.folder)) {
     const path = join(paths.folder, file)
-    if (names.test(file) && path !== current) await rm(path, { force: true })
+    if (names.test(file) && path !== current) rmSync(path, { force: true })
   }
 }

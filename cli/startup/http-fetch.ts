@@ -7,6 +7,7 @@
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Fetch, FetchInit, FetchResponse } from '../../sdk/index.ts'
+import { trusting } from '../../sdk/transport/authorities.ts'
 
 export interface FetchOptions {
   readonly maxAnswerBytes?: number
@@ -35,16 +36,12 @@ function openAgents(pinned: string | undefined, ca: string | undefined) {
     if (!isSecure) return plain
     // node:https is loaded only for https addresses.
     secure ??= import('node:https').then(async ({ Agent, request }) => {
-      const trust = pinned === undefined ? await authorities(ca) : pinnedTo(pinned)
+      const trust = pinned === undefined ? await trusting(ca) : pinnedTo(pinned)
       return { request: request as Request, agent: new Agent({ keepAlive: true, ...trust }) }
     })
     return secure
   }
 }
-
-/** Loads the SDK only for an authority. */
-const authorities = async (ca: string | undefined) =>
-  ca === undefined ? {} : (await import('../../sdk/program.ts')).trusting(ca)
 
 const pinnedTo = (ca: string) => ({
   ca,

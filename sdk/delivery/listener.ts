@@ -8,6 +8,7 @@
  *       │    ├─ Streaming              session, signature, remedies for refusals           signed-stream.ts
  *       │    └─ StreamQueue            bounded queue of pages; detects a silent connection stream-queue.ts
  *       ├─ longPoll                    reads pages without a queue                         long-poll.ts
+ *       ├─ CatchUp.pages()             after a broken connection, what it may have lost    catch-up.ts
  *       ├─ SeenOffers.take(page)       drops offers that the caller already got            seen-offers.ts
  *       ├─ IdlePolicy.isReached(page)  ends listening by the owner's policy                idle-policy.ts
  *       └─ judge(failure) → Verdict    after a failure: throw, retry, or bar the transport failure-verdict.ts
@@ -35,6 +36,7 @@ import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { backoff, pauses } from '../transport/retry.ts'
 import { Attempt } from './attempt.ts'
+import { CatchUp } from './catch-up.ts'
 import { eventStream } from './event-stream.ts'
 import { judge } from './failure-verdict.ts'
 import { IdlePolicy } from './idle-policy.ts'
@@ -78,6 +80,7 @@ export class Listener {
   readonly #options: ListenOptions
   readonly #idlePolicy: IdlePolicy
   readonly #seenOffers: SeenOffers
+  readonly #catchUp: CatchUp
   readonly #quiet: { sinceMs: number }
   #transport: ListenTransport | undefined
   #wasReached = false
@@ -90,6 +93,7 @@ export class Listener {
     this.#options = options
     this.#idlePolicy = new IdlePolicy(listening.keeper, listening.clock)
     this.#seenOffers = new SeenOffers(listening.acknowledged)
+    this.#catchUp = new CatchUp(listening.inbox)
     this.#quiet = { sinceMs: listening.monotonicMs() }
   }
 
@@ -105,13 +109,16 @@ export class Listener {
       const transport = choice.pick()
       const attempt = this.#attempt()
       try {
+        // A long-poll reports that it is open only with its first page, which may take 20 seconds.
+        if (transport === 'long-poll') yield* this.#caughtUp(transport, attempt)
         for await (const event of this.#open(transport, attempt, choice)) {
           this.#rateRefusals = 0
-          if (event === 'open') this.#opened(transport)
-          else {
+          if (event === 'open') {
+            this.#opened(transport)
+            yield* this.#caughtUp(transport, attempt)
+          } else {
             attempt.receivedPages = true
             yield* this.#handOver(event)
-            this.#quiet.sinceMs = this.#listening.monotonicMs()
             if (await this.#idlePolicy.isReached(event)) return
           }
         }
@@ -170,6 +177,18 @@ export class Listener {
     this.#transport = transport
   }
 
+  async *#caughtUp(
+    transport: ListenTransport,
+    { signal }: Attempt,
+  ): AsyncGenerator<ReceivedPage, void, undefined> {
+    for await (const page of this.#catchUp.pages(signal)) {
+      this.#opened(transport)
+      if (page.messages.length === 0) continue
+      yield* this.#handOver(page)
+      await this.#idlePolicy.isReached(page)
+    }
+  }
+
   /**
    * Yields the page in chunks of `limit` messages, without those that were yielded before. A page that was
    * not empty but becomes so is dropped.
@@ -179,9 +198,11 @@ export class Listener {
     const { limit = page.messages.length } = this.#options
     for (let from = 0; from < page.messages.length; from += limit) {
       const messages = this.#seenOffers.take(page.messages.slice(from, from + limit))
+      this.#catchUp.got(messages)
       const has_more = page.has_more || from + limit < page.messages.length
       if (messages.length > 0) yield { ...page, messages, has_more }
     }
+    this.#quiet.sinceMs = this.#listening.monotonicMs()
   }
 
   /**
@@ -195,6 +216,7 @@ export class Listener {
     attempt: Attempt,
     choice: TransportChoice,
   ): Promise<void> {
+    this.#catchUp.failed(error)
     if (attempt.slept) return
     if (attempt.signal.aborted) throw attempt.signal.reason
     const wasOpen = attempt.openedMs !== undefined

@@ -23,7 +23,8 @@ export async function* longPoll(
   const { leftMs, monotonicMs } = attempt.options
   do {
     const waitSeconds = Math.min(limits.inboxWaitSeconds, Math.ceil(leftMs() / 1000))
-    const page = await inbox.read({ limit, waitSeconds, signal: attempt.signal })
+    // One attempt: the answer of a broken one may be lost, and the listener must know. See catch-up.ts.
+    const page = await inbox.read({ limit, waitSeconds, signal: attempt.signal, attempts: 1 })
     if (attempt.openedMs === undefined) {
       attempt.openedMs = monotonicMs()
       yield 'open'

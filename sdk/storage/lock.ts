@@ -6,7 +6,7 @@
  *
  * Contract §12.
  */
-import { open } from 'node:fs/promises'
+import { closeSync, fchmodSync, openSync } from 'node:fs'
 
 export interface Lock {
   release(): void
@@ -19,7 +19,7 @@ export interface Lock {
  */
 export async function takeLock(path: string): Promise<Lock | undefined> {
   const { DatabaseSync } = loadSqlite()
-  await makePrivate(path)
+  makePrivate(path)
   const file = new DatabaseSync(path, { timeout: 0 })
   try {
     file.exec('BEGIN EXCLUSIVE')
@@ -50,12 +50,12 @@ function loadSqlite(): typeof import('node:sqlite') {
 }
 
 /** Creates the file with mode 0600. SQLite would make it readable for all users. */
-async function makePrivate(path: string): Promise<void> {
-  const file = await open(path, 'a', 0o600)
+function makePrivate(path: string): void {
+  const file = openSync(path, 'a', 0o600)
   try {
-    await file.chmod(0o600)
+    fchmodSync(file, 0o600)
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 

@@ -33,6 +33,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** Time limit of one attempt in milliseconds, 30 seconds by default. */
   readonly timeoutMs?: number | undefined
+  /** Number of attempts after temporary failures, at most 4. 4 by default. */
+  readonly attempts?: number | undefined
 }
 
 /** {@link CallOptions} of a call with an Idempotency-Key, which takes effect once however often it is sent. */
@@ -197,7 +199,8 @@ export class Transport {
       } catch (failure) {
         if (await this.recover(failure, request, tried, options)) continue
         const { repeatable } = request
-        const delay = retryDelay({ attempt, repeatable, failure, jitter: this.#jitter() })
+        const { attempts } = options
+        const delay = retryDelay({ attempt, attempts, repeatable, failure, jitter: this.#jitter() })
         if (delay === undefined) throw failure
         await this.#sleep(delay, options.signal, request)
       }

@@ -43,6 +43,8 @@ export function backoff(failures: number, { firstMs, longestMs }: Pauses, jitter
 export interface Attempted {
   /** 1 for the first. */
   readonly attempt: number
+  /** Attempts that the caller allows. {@link retryLimits} by default. */
+  readonly attempts?: number | undefined
   /** The method is GET, or the request carries an Idempotency-Key, or it is idempotent by nature. */
   readonly repeatable: boolean
   readonly failure: unknown
@@ -53,8 +55,9 @@ export interface Attempted {
 export const retryLimits = { attempts: 4, firstMs: 200, longestMs: 10_000 } as const
 
 /** Milliseconds to wait before the next attempt of a request. Undefined gives up and reports the failure. */
-export function retryDelay({ attempt, repeatable, failure, jitter }: Attempted): number | undefined {
-  if (attempt >= retryLimits.attempts) return undefined
+export function retryDelay(attempted: Attempted): number | undefined {
+  const { attempt, attempts = retryLimits.attempts, repeatable, failure, jitter } = attempted
+  if (attempt >= Math.min(attempts, retryLimits.attempts)) return undefined
   if (!isTemporary(failure, repeatable ? 'repeatable request' : 'other request')) return undefined
   const named = failure instanceof BridgeError ? failure.retryAfterMs : undefined
   // The caller decides about long waits: only it knows its other work.

@@ -8,7 +8,7 @@ import { program } from '../../cli/program.ts'
 import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
 import { Desk } from '../support/desk.ts'
 import { onSqlite } from '../support/one-store.ts'
-import { dropDatabase, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
+import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { framed } from './frame.ts'
 
 const root = await program(framed().context)
@@ -96,14 +96,16 @@ test('every command named by the program, the node, a guide or a prompt exists, 
 let desk: Desk
 let data: string
 let nowhere: string
+let usual: string
 beforeAll(async () => {
   desk = await Desk.make()
   data = join(desk.folder, 'my data')
   nowhere = join(desk.folder, 'none')
-  for (const folder of [data, nowhere]) await makeEmptyDatabase(folder)
+  usual = join(desk.folder, 'usual')
+  for (const folder of [data, nowhere, usual]) await makeEmptyDatabase(folder)
 })
 afterAll(async () => {
-  for (const folder of [data, nowhere]) await dropDatabase(folder)
+  for (const folder of [data, nowhere, usual]) await dropDatabase(folder)
   await desk.remove()
 })
 
@@ -140,7 +142,7 @@ onSqlite('test/server/postgres/backups.test.ts').test('so does that after a rest
 })
 
 test('the default folder is not mentioned', async () => {
-  const environment = { BRIDGE_DATA: join(desk.folder, 'usual') }
+  const environment = hostEnvironment(usual)
   expect((await desk.run(['server', 'init'], { environment })).stderr).toContain(
     'next: bridge server start; then',
   )

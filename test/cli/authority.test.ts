@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openProfile } from '../../sdk/index.ts'
 import { certificateChain } from '../support/certificates.ts'
+import { dropDatabase, hostEnvironment, makeEmptyDatabase } from '../support/postgres.ts'
 import { type Bare, bareMachine, pastedOf } from '../support/shell.ts'
 import { type Ended, TestHome } from '../support/test-home.ts'
 
@@ -24,7 +25,7 @@ async function started() {
   writeFileSync(file('key.pem'), key, { mode: 0o600 })
   // A careless owner has the key in the same file. It must not get into the prompt.
   writeFileSync(file('root.pem'), `${chain.root.key}${chain.root.cert}`)
-  const environment = { BRIDGE_DATA: file('data'), NODE_EXTRA_CA_CERTS: file('root.pem') }
+  const environment = { ...hostEnvironment(file('data')), NODE_EXTRA_CA_CERTS: file('root.pem') }
   const ok = async (args: readonly string[], stdin = ''): Promise<string> => {
     const ended = await host.run(args, { environment, stdin })
     if (ended.code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${ended.code}: ${ended.stderr}`)
@@ -50,6 +51,7 @@ async function started() {
 
 beforeAll(async () => {
   host = await TestHome.make()
+  await makeEmptyDatabase(file('data'))
   machine = bareMachine(join(host.folder, 'home'))
   node = await started()
   other = (await certificateChain()).root.cert
@@ -58,6 +60,7 @@ afterAll(async () => {
   node.process.child.kill('SIGTERM')
   expect(await node.process.ended).toMatchObject({ code: 0 })
   await host.remove()
+  await dropDatabase(file('data'))
 })
 
 const ok = async (ended: Promise<Ended>): Promise<string> => {
@@ -138,7 +141,7 @@ test.each([
   ['empty.pem', 'no certificate', 'empty.pem must hold 1 to 4 certificates in PEM, not 0'],
 ])('a node does not start with tls_ca %s', async (name, content, message) => {
   if (content !== undefined) writeFileSync(file(name), content)
-  const environment = { BRIDGE_DATA: file('another') }
+  const environment = hostEnvironment(file('another'))
   expect(await host.run(['server', 'init', '--tls-ca', file(name)], { environment })).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(message),

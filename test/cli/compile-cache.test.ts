@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { builtFolder } from '../support/program.ts'
@@ -27,6 +27,22 @@ test('a command stores its compiled code for the next one, in a folder of its us
   const [version = ''] = readdirSync(folder)
   expect(readdirSync(join(folder, version)).length).toBeGreaterThan(0)
   expect(await guide({ HOME: home })).toBe(first)
+})
+
+test('the cache has all functions of the hooks, also those that the first hook did not call', async () => {
+  const env = { PATH: process.env.PATH, BRIDGE_HOME: join(home, 'none'), HOME: home }
+  const hook = promisify(execFile)(process.execPath, [launcher, 'hooks', 'run', 'claude', 'PostToolUse'], {
+    env,
+  })
+  hook.child.stdin?.end('{}')
+  expect(await hook).toEqual({ stdout: '', stderr: '' })
+  const folder = join(home, '.cache/agent-bridge')
+  const [version = ''] = readdirSync(folder)
+  const [kept, ...others] = readdirSync(join(folder, version))
+  expect(others).toEqual([])
+  // Without the functions that V8 compiles at their first call it would have half of the size of its source.
+  const source = statSync(join(dirname(launcher), 'hooks.cjs')).size
+  expect(statSync(join(folder, version, kept ?? '')).size).toBeGreaterThan(1.5 * source)
 })
 
 test('a folder that others may write is not used', async () => {

@@ -199,3 +199,24 @@ test('a lock that cannot be created is reported differently from one held by a p
     exit: 'unexpected',
   })
 })
+
+test('a signal that comes after a file was written reaches the program once', async () => {
+  const file = fileURLToPath(new URL('../../cli/profile/json-file.ts', import.meta.url))
+  const script = `
+    const alive = setInterval(() => {}, 1000)
+    for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => console.log(name))
+    const { writeJson } = await import(${JSON.stringify(file)})
+    await Promise.all(['a', 'b'].map((name) => writeJson(process.argv[1] + '/' + name + '.json', {})))
+    for (const name of ['SIGINT', 'SIGTERM']) {
+      const handled = new Promise((resolve) => process.once(name, resolve))
+      process.kill(process.pid, name)
+      await handled
+      for (let turns = 0; turns < 100; turns += 1) await new Promise(setImmediate)
+    }
+    clearInterval(alive)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, home])
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += text))
+  const [code] = await once(child, 'close')
+  expect([code, printed]).toEqual([0, 'SIGINT\nSIGTERM\n'])
+})

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readAddress } from '../../server/host/init.ts'
 import { settings } from '../../server/settings.ts'
 import { Desk } from '../support/desk.ts'
-import { dropDatabase, isOnPostgres, makeEmptyDatabase, storeEnvironment } from '../support/postgres.ts'
+import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { freePort } from '../support/process.ts'
 import { tamper } from '../support/tamper.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
@@ -36,7 +36,7 @@ afterEach(async () => {
 const password = 'correct horse battery staple'
 
 /** The variables of the data folder and of its database. */
-const place = () => ({ BRIDGE_DATA: data, ...storeEnvironment(['--data', data]) })
+const place = () => hostEnvironment(data)
 
 /** Runs the program as a separate process. */
 const program = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>

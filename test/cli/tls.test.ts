@@ -7,14 +7,21 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { certificateChain } from '../support/certificates.ts'
+import { dropDatabase, hostEnvironment, makeEmptyDatabase } from '../support/postgres.ts'
 import { type Ended, TestHome } from '../support/test-home.ts'
 
 let home: TestHome
+let data: string
 
 beforeEach(async () => {
   home = await TestHome.make()
+  data = join(home.folder, 'data')
+  await makeEmptyDatabase(data)
 })
-afterEach(() => home.remove())
+afterEach(async () => {
+  await home.remove()
+  await dropDatabase(data)
+})
 
 const dayMs = 86_400_000
 const password = 'correct horse battery staple'
@@ -32,7 +39,7 @@ test('owner and agent use the node, a client without the authority refuses it, a
   }
   write(await chain.server({ name: 'first' }))
   writeFileSync(root, chain.root.cert)
-  const environment = { BRIDGE_DATA: join(home.folder, 'data'), NODE_EXTRA_CA_CERTS: root }
+  const environment = { ...hostEnvironment(data), NODE_EXTRA_CA_CERTS: root }
   const ok = async (args: readonly string[], stdin = ''): Promise<Ended> => {
     const ended = await home.run(args, { environment, stdin })
     if (ended.code !== 0) throw new Error(`bridge ${args.join(' ')} exited ${ended.code}: ${ended.stderr}`)
@@ -46,7 +53,7 @@ test('owner and agent use the node, a client without the authority refuses it, a
   const url = `https://localhost:${port}`
 
   // The command pins the certificate file itself, so it needs neither the authority nor the name.
-  const local = { BRIDGE_DATA: environment.BRIDGE_DATA }
+  const local = hostEnvironment(data)
   expect(await home.run(['server', 'status'], { environment: local })).toMatchObject({ code: 0 })
 
   // Owner requests carry the origin that the node has for itself.

@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Desk } from '../support/desk.ts'
+import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
 import { runHere } from './frame.ts'
 
@@ -17,14 +18,20 @@ interface Up {
 
 let desk: Desk
 let home: TestHome
+let data: string
 let environment: Readonly<Record<string, string>>
 
 beforeEach(async () => {
   desk = await Desk.make()
   home = TestHome.at(desk.folder)
-  environment = { BRIDGE_DATA: join(home.folder, 'data'), USER: 'olu' }
+  data = join(home.folder, 'data')
+  environment = { ...hostEnvironment(data), USER: 'olu' }
+  await makeEmptyDatabase(data)
 })
-afterEach(() => home.remove())
+afterEach(async () => {
+  await home.remove()
+  await dropDatabase(data)
+})
 
 async function up(args: readonly string[] = [], stdin = ''): Promise<{ started: Started; made: Up }> {
   const started = home.start(['up', '--json', ...args], { environment })
@@ -115,6 +122,20 @@ test.each([
   expect([ended.code, ended.stdout]).toEqual([code, ''])
   expect(ended.stderr).toMatch(words)
 })
+
+test.skipIf(!isOnPostgres)(
+  'another host cannot run the installation of a database without its key',
+  async () => {
+    const init = await home.run(['server', 'init'], { environment })
+    expect(init.code).toBe(0)
+    const there = { ...environment, BRIDGE_DATA: join(home.folder, 'other') }
+    const ended = await home.run(['up', '--port', '0'], { environment: there })
+    expect([ended.code, ended.stdout]).toEqual([7, ''])
+    expect(ended.stderr).toMatch(
+      /holds an installation already\nhint: .* copy config\.json and envelope\.key/,
+    )
+  },
+)
 
 test('at least one agent is needed', async () => {
   const { code, stderr } = await runHere(['up', '--agents', ' , '])

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { unanswered } from '../../cli/commands/status.ts'
+import { endedText } from '../../cli/owner/nodes.ts'
 import { connectionWords, deliveryWords, relative } from '../../cli/terminal/words.ts'
 import { type Connection, isAnswerTo, type Message } from '../../sdk/program.ts'
 import { adaId, benId, message } from '../support/bridges.ts'
@@ -91,4 +92,17 @@ test('every message that expects a reply is open, and notes and service messages
   const service = letter(3, { sender: { kind: 'system', name: 'service' }, expects_reply_by: at(60) })
   const owner = letter(4, { type: 'question', sender: { kind: 'owner', name: 'olu' } })
   expect(unanswered([note, urgent, service, owner], isAnswerTo)).toEqual([urgent, owner])
+})
+
+test('a node that was stopped and one that is lost are told apart', () => {
+  const node = { id: 'b-1', name: 'b', version: '0.1.0', seen_at: at(-7200) }
+  expect(
+    endedText(
+      [
+        { ...node, left: true },
+        { ...node, id: 'c-1', name: 'c', left: false },
+      ],
+      now,
+    ),
+  ).toBe('b was stopped 2 hours ago\nc is lost: its last heartbeat was 2 hours ago')
 })

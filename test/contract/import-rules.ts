@@ -92,9 +92,9 @@ const layers: readonly Layer[] = [
   },
   {
     files: /^cli\//,
-    may: /^(cli\/|sdk\/(index|program|version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks))\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
+    may: /^(cli\/|sdk\/(index|program|reader|version|plain-text|contract\/spelling|profile\/profile-files|storage\/(lock|open-asks)|transport\/authorities)\.ts$|(server|helper)\/main\.ts$|node:|(commander|conf|smol-toml)$)/,
     because:
-      'the command line uses the public index of the SDK, sdk/program.ts, commander, conf and smol-toml',
+      'the command line uses the public index of the SDK, sdk/program.ts, commander, conf and smol-toml, and its hooks sdk/reader.ts',
   },
   {
     files: /^examples\//,
@@ -116,8 +116,9 @@ const layer = perImport((path, { target }) => {
 const heavy = /^(undici|ws|eventsource|age-encryption|conf|smol-toml)$/
 const doors: readonly { readonly target: RegExp; readonly from: RegExp }[] = [
   { target: /^sdk\/(index|program)\.ts$/, from: /^cli\// },
+  { target: /^sdk\/reader\.ts$/, from: /^cli\/hooks\/node\.ts$/ },
   { target: /^server\/main\.ts$/, from: /^cli\/commands\/server\// },
-  { target: /^helper\/main\.ts$/, from: /^cli\/(commands\/helper\/|main\.ts$|launch\.ts$)/ },
+  { target: /^helper\/main\.ts$/, from: /^cli\/(commands\/helper\/|launch\.ts$)/ },
 ]
 
 /** Static imports add to the start time of every command. */
@@ -128,7 +129,7 @@ const lazily = perImport((path, { target, kind, isType }) => {
   const door = path.startsWith('cli/') && doors.find((each) => each.target.test(target))
   if (!door) return undefined
   if (!door.from.test(path))
-    return 'only commands/server/ starts a server; only main.ts, launch.ts and commands/helper/ start a helper'
+    return 'only commands/server/ starts a server; only launch.ts and commands/helper/ start a helper; only hooks/node.ts uses the reader of the hooks'
   return isLazy
     ? undefined
     : 'import its types with import type, and load the rest with import() where it is needed'
@@ -248,6 +249,7 @@ const publicFiles = [
   'sdk/index.ts',
   'sdk/browser.ts',
   'sdk/program.ts',
+  'sdk/reader.ts',
   'sdk/contract/index.ts',
   'server/main.ts',
   'helper/main.ts',

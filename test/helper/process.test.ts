@@ -254,9 +254,9 @@ describe('slow clients', () => {
       port,
       request({ method: 'PUT', target: '/v1/parts/0', token, headers: ['Content-Length: 200000'] }),
     )
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
     const busy = await exchange(port, request({ method: 'POST', target: '/v1/finalize', token }))
     expect([busy.status, busy.error]).toEqual([409, 'transfer_busy'])
-    await expect.poll(() => vi.getTimerCount()).toBe(1)
     vi.advanceTimersByTime(progressMs)
     const answer = await slow
     expect([answer.status, answer.error]).toEqual([408, 'too_slow'])

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { onSqlite } from '../support/one-store.ts'
 import { builtClient } from '../support/program.ts'
 import { type Bare, bareMachine, type Pasted, pastedOf } from '../support/shell.ts'
 
@@ -55,27 +56,30 @@ const installedIn = ({ home }: Bare): string[] => {
 
 const noNamespace = spawnSync('unshare', ['-rn', 'sh', '-c', 'ip link set lo up']).status !== 0
 
-test.skipIf(noNamespace)(
-  'a prompt makes an agent on a machine with loopback only (unshare -rn)',
-  async () => {
-    const scene = join(import.meta.dirname, 'way-in-scene.ts')
-    const run = `ip link set lo up && exec "${process.execPath}" "${scene}" "${folder}"`
-    // The server of this process goes on meanwhile.
-    const { stdout, stderr } = await promisify(execFile)('unshare', ['-rn', 'sh', '-c', run])
-    expect(stderr).toBe('')
-    const shown = JSON.parse(stdout) as Record<string, string>
-    expect(shown.interfaces).toEqual(['lo'])
-    expect(shown.first).toMatch(/^installed \S+\/agent-bridge\nenrolled as ada in demo at http/)
-    expect(shown.second).toMatch(/^already installed\nenrolled as ben in demo at http/)
-    expect(shown.whoami).toMatch(/^agent ada [\s\S]*instructions of the owner:\n[\s\S]*You are ada/m)
-    expect(shown.peers).toContain('ben')
-    expect(shown.heard).toContain('the build is green')
-    expect(shown.acknowledged).toMatch(/acknowledged/)
-    expect(shown.inbox).not.toContain('the build is green')
-    // No program wrote into the home, npm included.
-    expect(shown.left).toEqual(['.agent-bridge', '.cache', '.config'])
-  },
-)
+// PostgreSQL of the run listens outside this namespace.
+onSqlite('test/server/postgres/way-in.test.ts').describe('without a network', () => {
+  test.skipIf(noNamespace)(
+    'a prompt makes an agent on a machine with loopback only (unshare -rn)',
+    async () => {
+      const scene = join(import.meta.dirname, 'way-in-scene.ts')
+      const run = `ip link set lo up && exec "${process.execPath}" "${scene}" "${folder}"`
+      // The server of this process goes on meanwhile.
+      const { stdout, stderr } = await promisify(execFile)('unshare', ['-rn', 'sh', '-c', run])
+      expect(stderr).toBe('')
+      const shown = JSON.parse(stdout) as Record<string, string>
+      expect(shown.interfaces).toEqual(['lo'])
+      expect(shown.first).toMatch(/^installed \S+\/agent-bridge\nenrolled as ada in demo at http/)
+      expect(shown.second).toMatch(/^already installed\nenrolled as ben in demo at http/)
+      expect(shown.whoami).toMatch(/^agent ada [\s\S]*instructions of the owner:\n[\s\S]*You are ada/m)
+      expect(shown.peers).toContain('ben')
+      expect(shown.heard).toContain('the build is green')
+      expect(shown.acknowledged).toMatch(/acknowledged/)
+      expect(shown.inbox).not.toContain('the build is green')
+      // No program wrote into the home, npm included.
+      expect(shown.left).toEqual(['.agent-bridge', '.cache', '.config'])
+    },
+  )
+})
 
 test.each(['sh', 'bash', 'zsh', 'dash'].filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0))(
   'the block of the prompt runs in %s',

@@ -1,5 +1,5 @@
 /** Names are resolved to addresses, looked up once and cached for an hour. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/program.ts'
 import { adaId, benId, bridgeAt, message, record, talkId } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
@@ -50,6 +50,7 @@ test('a conversation that the node lists is not opened again', async () => {
 })
 
 test('a name that moves to another agent is resolved to that agent after an hour', async () => {
+  onTestFinished(clock.hold())
   peers = [{ id: benId, name: 'ben', conversation_id: talkId }]
   await directory().address('ben')
   peers = [{ id: otherId, name: 'ben', conversation_id: talkId }]

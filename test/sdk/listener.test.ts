@@ -16,7 +16,13 @@ async function node(answer: Answer): Promise<FakeNode> {
   return started
 }
 
-const page = (...messages: object[]) => ({ messages, has_more: false, waiting: messages.length })
+/** Fits both an offer and the list of unacknowledged messages. */
+const page = (...messages: object[]) => ({
+  messages,
+  has_more: false,
+  waiting: messages.length,
+  next_after: null,
+})
 
 /** Gives the answers in turn; after the last one the node is silent. */
 const inTurn =
@@ -56,7 +62,7 @@ test('messages arrive one by one and are acknowledged only on request', async ()
 })
 
 test('the client waits for an unreachable node with growing pauses, and reports each change once', async () => {
-  const down = Array.from({ length: 12 }, () => breaks)
+  const down = [breaks, breaks, breaks]
   const { url } = await node(inTurn(gives(message(1)), ...down, gives(message(2))))
   const pauses: number[] = []
   const told: string[] = []
@@ -72,9 +78,8 @@ test('the client waits for an unreachable node with growing pauses, and reports 
     if (seen.length === 2) break
   }
   expect(seen).toEqual([1, 2])
-  expect(told).toEqual([expect.stringMatching(/^GET \/api\/v1\/inbox: .*connection/), 'back'])
-  // Each round has three attempts of a call, then the listener's pause: first 500 ms, then doubled.
-  expect(pauses.map(Math.round)).toEqual([200, 400, 800, 500, 200, 400, 800, 1000, 200, 400, 800, 2000])
+  expect(told).toEqual([expect.stringMatching(/^GET \/api\/v1\/inbox.*: .*connection/), 'back'])
+  expect(pauses.map(Math.round)).toEqual([500, 1000, 2000])
 })
 
 test('a node that was never reached is an immediate error', async () => {

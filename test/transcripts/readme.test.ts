@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { installPackage } from '../support/installed.ts'
+import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { program } from '../support/program.ts'
 import { matches, type Running, readSteps, run } from './transcript.ts'
 
@@ -54,6 +55,7 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
   const port = await freePort()
   const values = new Map<string, string>()
   const running: Running[] = []
+  await makeEmptyDatabase(join(folder, 'data'))
   const fill = (text: string) => {
     let filled = text.replaceAll('8484', String(port))
     for (const [words, value] of values) filled = filled.replaceAll(words, value)
@@ -64,6 +66,8 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
   const env = {
     ...Object.fromEntries(inherited),
     HOME: folder,
+    // On SQLite the data folder is the usual one.
+    ...(isOnPostgres && hostEnvironment(join(folder, 'data'))),
     BRIDGE_PORT: String(port),
     // The variables that npx sets.
     npm_command: 'exec',
@@ -99,6 +103,7 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
       if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
     }
     rmSync(folder, { recursive: true, force: true })
+    await dropDatabase(join(folder, 'data'))
   }
 }
 

@@ -8,6 +8,7 @@
  *
  * Contract §10 "Sign-in", §12.
  */
+import { existsSync } from 'node:fs'
 import type { Config } from '../../../server/main.ts'
 import { type Command, command, invalid } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -87,7 +88,9 @@ async function prepared(
 ) {
   const { output, signal } = context
   const { project, agents } = options
-  await createInstallation(server, context, config, options).catch(unless('AlreadyInitialisedError'))
+  await createInstallation(server, context, config, options).catch((error: unknown) => {
+    if (!isOfThisHost(error, config)) throw error
+  })
   const running = await startNode(server, config).catch(unless('DataFolderLockedError'))
   const { url } = running ?? runningAt(server, config.data)
   if (running !== undefined) output.note(`the node runs at ${url}, with its data in ${config.data}`)
@@ -104,6 +107,15 @@ async function prepared(
     throw error
   }
 }
+
+/**
+ * Returns whether an installation exists that this host runs. One in a database belongs to it if the host has
+ * the envelope key.
+ */
+const isOfThisHost = (error: unknown, { envelopeKeyFile }: Config): boolean =>
+  error instanceof Error &&
+  (error.name === 'AlreadyInitialisedError' ||
+    (error.name === 'DatabaseInitialisedError' && existsSync(envelopeKeyFile)))
 
 /** Returns the address of the running node of the data folder. @throws DataFolderLockedError */
 function runningAt(server: Server, data: string) {

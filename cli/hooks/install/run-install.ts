@@ -122,7 +122,7 @@ async function missingIdentity(
   const paths = profilePaths(home, used)
   const found = await readProfile(paths).catch(() => undefined)
   if (found !== undefined) return []
-  const others = await enrolledBeside(paths)
+  const others = enrolledBeside(paths)
   const choice = others.length === 0 ? '' : `--profile can choose one of ${others.join(', ')}; `
   return [`the profile ${used} has no identity yet: ${choice}bridge enroll --url URL creates one`]
 }

@@ -1,6 +1,6 @@
 /**
- * Hooks of a session without mail. Node's own start is the floor. The last row adds what the three hooks of a
- * turn take beyond their floors. The first rows have no waiter, as `claude -p`; the others have one.
+ * Hooks of a session without mail. Node's own start is the floor. The rows of a turn add what its three hooks take
+ * beyond their floors. The first rows have no waiter, as `claude -p` and Gemini CLI; the others have one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,11 +33,12 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
     measured('SessionStart'),
     'for comparison',
   )
-  for (const [what, event] of [
-    ['a prompt', 'UserPromptSubmit'],
-    ['the end of a turn', 'Stop'],
+  const asking = { prompt: measured('UserPromptSubmit'), end: measured('Stop') }
+  for (const [what, found] of [
+    ['a prompt', asking.prompt],
+    ['the end of a turn', asking.end],
   ] as const)
-    yield row(`commands: the hook of ${what} without a waiter`, 'ms', measured(event), 'for comparison')
+    yield row(`commands: the hook of ${what} without a waiter`, 'ms', found, 'for comparison')
 
   const waiter = spawn(process.execPath, [program, 'hooks', 'run', 'claude', 'wait'], {
     env: { PATH: process.env.PATH, ...environment },
@@ -57,14 +58,43 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
       yield row(`commands: the hook of ${what}, against node -e 0`, 'ms', found, { atMost: 2 })
       yield bounded(`commands: the hook of ${what} without mail`, 'ms of a turn', found.product, turnMost)
     }
-    const beyond = Object.values(hooks).map(({ product, floor }) =>
-      product.map((ms, at) => ms - (floor[at] ?? 0)),
+    const waiting = Object.values(hooks)
+    yield bounded(
+      'commands: all three hooks without mail, beyond node -e 0',
+      'ms of a turn',
+      addedUp(waiting),
+      turnMost,
     )
-    const [first = []] = beyond
-    const turns = first.map((_, at) => beyond.reduce((sum, each) => sum + (each[at] ?? 0), 0))
-    yield bounded('commands: all three hooks without mail, beyond node -e 0', 'ms of a turn', turns, turnMost)
+    for (const [what, found] of [
+      ['with a waiter', waiting],
+      ['of Codex', [hooks['a prompt'], hooks['one tool'], asking.end]],
+      ['without a waiter', [asking.prompt, hooks['one tool'], asking.end]],
+    ] as const)
+      yield bounded(
+        `commands: a turn ${what} without mail, processor time beyond node -e 0`,
+        'ms of a turn',
+        addedUp(found.map(({ costs }) => inMs(costs))),
+        turnMost,
+      )
   } finally {
     waiter.kill('SIGTERM')
     await exited
   }
 }
+
+interface Sides {
+  readonly product: readonly number[]
+  readonly floor: readonly number[]
+}
+
+/** The sum of what the hooks take beyond their floors, for each round. */
+function addedUp(hooks: readonly Sides[]): number[] {
+  const beyond = hooks.map(({ product, floor }) => product.map((value, at) => value - (floor[at] ?? 0)))
+  const [first = []] = beyond
+  return first.map((_, at) => beyond.reduce((sum, each) => sum + (each[at] ?? 0), 0))
+}
+
+const inMs = ({ product, floor }: Sides): Sides => ({
+  product: product.map((us) => us / 1000),
+  floor: floor.map((us) => us / 1000),
+})

@@ -1,6 +1,7 @@
 /** Clocks during listening: a machine that sleeps, and a machine with a wrong clock. */
 import { expect, test } from 'vitest'
 import { sessionsOf } from '../../support/sdk-listener.ts'
+import { untilListening } from '../../support/waits.ts'
 import { asks, stage, times } from './stage.ts'
 
 const node = stage(4)
@@ -32,6 +33,8 @@ test('the client also replaces a poll that was open during a sleep', async () =>
     transports: ['long-poll'],
   })
   await asks(proxy, 'inbox', 1)
+  // If the node read the request after the step, it would refuse its time, and the client would send it again.
+  await untilListening(node.bridge, agent)
   node.bridge.clock.advance(600)
   await asks(proxy, 'inbox', 2)
   await node.tell(agent, 'after')

@@ -54,6 +54,20 @@ export function stage(count: number) {
       return { ear, client }
     },
     tell: (agent: TestAgent, text: string) => bridge.owner.message(bridge.project.id, agent.id, text),
+    /** The number of offers of the last message to an agent. */
+    async offersOf(agent: TestAgent): Promise<number> {
+      const target = `/api/admin/projects/${bridge.project.id}/conversations`
+      const { conversations } = await bridge.owner.ok<{
+        conversations: { id: string; participants: { agent_id: string | null }[] }[]
+      }>({ target: `${target}?limit=100` })
+      const found = conversations.find(({ participants }) =>
+        participants.some((each) => each.agent_id === agent.id),
+      )
+      const { messages } = await bridge.owner.ok<{ messages: { delivery: { offers: number } }[] }>({
+        target: `${target}/${found?.id}/messages`,
+      })
+      return messages.at(-1)?.delivery.offers ?? 0
+    },
     /** Time that passes for client and node alike: both clocks of the client, and the node's clock. */
     time() {
       const monotonicMs = movableMs()
@@ -70,7 +84,7 @@ export function stage(count: number) {
 
 /** Counts the requests of one kind through a proxy. */
 export const times = (proxy: Between, what: Asked): number =>
-  proxy.asked.filter((line) => line.startsWith(`GET /api/v1/${what}`)).length
+  proxy.asked.filter((line) => line.split('?', 1)[0] === `GET /api/v1/${what}`).length
 
 /** Waits until the proxy has seen this number of requests. */
 export const asks = (proxy: Between, what: Asked, count: number): Promise<void> =>
