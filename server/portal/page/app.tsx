@@ -1,12 +1,13 @@
 /** Chooses between the states of the page: starting, wrong address, signed out, signed in. */
 import { signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
-import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router'
+import { LocationProvider, useLocation } from 'preact-iso/router'
 import { booted } from './boot.ts'
-import { lazily } from './lazily.tsx'
+import { lazily, loaded } from './lazily.tsx'
 import { asking, session } from './owner.ts'
 import { Bands } from './parts/bands.tsx'
 import { Refusal } from './parts/refusal.tsx'
+import { type Route, Router } from './parts/router.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
 import { Confirm } from './screens/confirm.tsx'
@@ -35,6 +36,29 @@ const Transfers = lazily(() => import('./screens/transfers.tsx').then((all) => a
 const OneTransfer = lazily(() => import('./screens/transfer.tsx').then((all) => all.OneTransfer))
 const Pairs = lazily(() => import('./screens/pairs.tsx').then((all) => all.Pairs))
 const Thread = lazily(() => import('./screens/thread.tsx').then((all) => all.Thread))
+
+const routes: readonly Route[] = [
+  ['/', loaded(Projects)],
+  ['/projects/:id', loaded(Overview)],
+  ['/projects/:id/agents', Agents],
+  ['/projects/:id/agents/:agent', Agent],
+  ['/projects/:id/pairs', Pairs],
+  ['/projects/:id/settings', ProjectSettings],
+  ['/projects/:id/conversations', Conversations],
+  ['/projects/:id/conversations/:conversation', Thread],
+  ['/projects/:id/audit', ProjectAudit],
+  ['/audit', NodeAudit],
+  ['/people', People],
+  ['/node', Node],
+  ['/settings', Settings],
+  ['/projects/:id/messages/:message', MessageAddress],
+  ['/projects/:id/tasks', Tasks],
+  ['/projects/:id/tasks/:task', OneTask],
+  ['/projects/:id/transfers', Transfers],
+  ['/projects/:id/transfers/:transfer', OneTransfer],
+]
+
+const otherwise = loaded(NotFound)
 
 /**
  * Number of changes of the screen. Preact keeps the first drawing of children that stay the same, with all that it
@@ -79,27 +103,7 @@ function Screens(_changes: { readonly drawing: number }) {
   return (
     <Shell>
       <Bands />
-      <Router onLoadEnd={changed}>
-        <Route path="/" component={Projects} />
-        <Route path="/projects/:id" component={Overview} />
-        <Route path="/projects/:id/agents" component={Agents} />
-        <Route path="/projects/:id/agents/:agent" component={Agent} />
-        <Route path="/projects/:id/pairs" component={Pairs} />
-        <Route path="/projects/:id/settings" component={ProjectSettings} />
-        <Route path="/projects/:id/conversations" component={Conversations} />
-        <Route path="/projects/:id/conversations/:conversation" component={Thread} />
-        <Route path="/projects/:id/audit" component={ProjectAudit} />
-        <Route path="/audit" component={NodeAudit} />
-        <Route path="/people" component={People} />
-        <Route path="/node" component={Node} />
-        <Route path="/settings" component={Settings} />
-        <Route path="/projects/:id/messages/:message" component={MessageAddress} />
-        <Route path="/projects/:id/tasks" component={Tasks} />
-        <Route path="/projects/:id/tasks/:task" component={OneTask} />
-        <Route path="/projects/:id/transfers" component={Transfers} />
-        <Route path="/projects/:id/transfers/:transfer" component={OneTransfer} />
-        <Route default component={NotFound} />
-      </Router>
+      <Router routes={routes} otherwise={otherwise} drawn={changed} />
     </Shell>
   )
 }

@@ -5,7 +5,7 @@
  */
 import { signal } from '@preact/signals'
 import { BridgeError, type Health } from '../../../sdk/browser.ts'
-import { keepSamePerson } from './live/same-person.ts'
+import { hearOtherTabs } from './live/same-person.ts'
 import { owner, session } from './owner.ts'
 
 export type Boot =
@@ -36,6 +36,7 @@ export async function boot(): Promise<void> {
     location.reload()
   })
   booted.value = { state: 'loading' }
+  const keepSamePerson = hearOtherTabs()
   try {
     const signedIn = current()
     // At a wrong address its failure says nothing.

@@ -1,10 +1,20 @@
 /** A screen whose file the browser loads when somebody opens it, so that the first load stays small. */
 import type { ComponentType } from 'preact'
-import lazy from 'preact-iso/lazy'
 import { Heading } from './parts/heading.tsx'
+import type { Screen } from './parts/router.tsx'
 
-export const lazily = (load: () => Promise<ComponentType>): ComponentType =>
-  lazy(() => load().catch(() => Missing))
+export const lazily = (load: () => Promise<ComponentType>): Screen => {
+  const screen: Screen = {
+    component: undefined,
+    load: async () => {
+      screen.component = await load().catch(() => Missing)
+    },
+  }
+  return screen
+}
+
+/** A screen of the first load. */
+export const loaded = (component: ComponentType): Screen => ({ component, load: async () => {} })
 
 /** A node that was upgraded no longer has the files of the page that is open. */
 function Missing() {

@@ -5,15 +5,27 @@
 import { effect } from '@preact/signals'
 import { asking, session, signIns } from '../owner.ts'
 
-/** Starts after the page knows who is signed in. */
-export function keepSamePerson(): void {
-  effect(() => {
-    const id = session.value?.user.id
-    if (id !== undefined) signIns.postMessage(id)
-  })
+/**
+ * Begins to listen to the other tabs. The returned function is called as soon as the page knows who is signed in. It
+ * also judges what the other tabs told until then.
+ */
+export function hearOtherTabs(): () => void {
+  let told: string | null | undefined
   signIns.onmessage = ({ data }: MessageEvent<string | null>) => {
-    if (data !== (session.peek()?.user.id ?? null)) location.reload()
-    // The same person signed in again in the other tab.
-    else if (asking.peek()?.isExpired) asking.peek()?.answer(true)
+    told = data
   }
+  return () => {
+    effect(() => {
+      const id = session.value?.user.id
+      if (id !== undefined) signIns.postMessage(id)
+    })
+    signIns.onmessage = ({ data }: MessageEvent<string | null>) => hear(data)
+    if (told !== undefined) hear(told)
+  }
+}
+
+function hear(id: string | null): void {
+  if (id !== (session.peek()?.user.id ?? null)) location.reload()
+  // The same person signed in again in the other tab.
+  else if (asking.peek()?.isExpired) asking.peek()?.answer(true)
 }

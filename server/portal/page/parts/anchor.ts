@@ -1,8 +1,9 @@
 /**
  * Brings the section that the address names into view, and focuses its heading. The section stays in view while
- * the sections above it are read.
+ * the sections above it are read. Nothing happens if the reader has moved the focus before.
  */
 import { useEffect } from 'preact/hooks'
+import { hasMoved } from './moved.ts'
 
 const settlingMs = 3000
 const touches = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const
@@ -10,7 +11,7 @@ const touches = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const
 export function useAnchor(): void {
   useEffect(() => {
     const section = document.getElementById(location.hash.slice(1))
-    if (section === null) return
+    if (section === null || hasMoved()) return
     const heading = section.querySelector('h2')
     if (heading !== null) heading.tabIndex = -1
     heading?.focus({ preventScroll: true })

@@ -1,7 +1,8 @@
-/** Heading of a screen. It names the tab, and takes the focus after a navigation. */
+/** Heading of a screen. It names the tab, and takes the focus after a navigation, unless the reader has moved it. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { hasMoved } from './moved.ts'
 
 let isFirst = true
 
@@ -21,7 +22,7 @@ export function Heading({ title, children }: Props) {
     // The router has scrolled to the top, and a list may have scrolled to its end since.
     // A section that the address names has the focus; see `anchor.ts`. Which of the two effects runs last varies.
     const named = document.getElementById(location.hash.slice(1))
-    if (!isFirst && named === null) heading.current?.focus({ preventScroll: true })
+    if (!isFirst && named === null && !hasMoved()) heading.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])
   useEffect(() => {

@@ -12,6 +12,7 @@ import { readerSide } from '../words/people.ts'
 import { plural } from '../words/plural.ts'
 import { Announcements, announce } from './announce.tsx'
 import { attentionCount } from './heading.tsx'
+import { keepFocus } from './kept-focus.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { act } from './toast.tsx'
 
@@ -62,6 +63,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
     addEventListener('keydown', closeMenu)
     return () => removeEventListener('keydown', closeMenu)
   }, [])
+  const content = useRef<HTMLElement>(null)
+  useEffect(() => (content.current === null ? undefined : keepFocus(content.current)), [])
   return (
     <>
       <a class="skip" href="#content">
@@ -101,7 +104,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           )}
           <Sections all={ofNode()} path={path} />
         </nav>
-        <main id="content" tabIndex={-1}>
+        <main id="content" ref={content} tabIndex={-1}>
           {children}
         </main>
       </div>

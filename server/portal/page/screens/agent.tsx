@@ -1,5 +1,4 @@
 /** One agent: presence, instructions, enrolment, credentials, takeover, recipient key, profile, pairs. */
-import { useRoute } from 'preact-iso/router'
 import { connectionLabels, type Agent as Data } from '../../../../sdk/browser.ts'
 import { type LiveProject, useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
@@ -8,6 +7,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useOne, useWhole } from '../parts/whole.ts'
 import { Visible } from '../text/visible.tsx'
@@ -36,7 +36,7 @@ const sections = [
 ] as const
 
 export function Agent() {
-  const { id = '', agent = '' } = useRoute().params
+  const { id = '', agent = '' } = useParams()
   const live = useLiveProject(id)
   const read = useOne(`agent ${agent}`, (options) => owner.agents.get(id, agent, options), {
     live,

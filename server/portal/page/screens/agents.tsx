@@ -1,6 +1,6 @@
 /** All agents of a project: presence, what waits for them, how they prove themselves, and where they run. */
 import { useState } from 'preact/hooks'
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import type { Environment } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
@@ -8,6 +8,7 @@ import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useWhole } from '../parts/whole.ts'
 import { plainName } from '../text/plain-name.ts'
@@ -16,7 +17,7 @@ import { CreateAgent } from './agents/create.tsx'
 import { AgentTable } from './agents/table.tsx'
 
 export function Agents() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const { query, path, route } = useLocation()
   const live = useLiveProject(id)
   const [isNew, setNew] = useState(false)
@@ -65,7 +66,7 @@ export function Agents() {
           project={id}
           agents={shown.filter(({ state }) => state === 'enabled')}
           credentials={credentials.items.value}
-          environments={places}
+          environments={environments.items.value}
           live={live}
         />
       )}

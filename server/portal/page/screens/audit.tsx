@@ -1,7 +1,7 @@
 /** The audit of a project, or of the node: who did what, newest first. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import type { ReadPage } from '../../../../sdk/audit-export.ts'
 import { limits } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
@@ -10,6 +10,7 @@ import { Heading } from '../parts/heading.tsx'
 import { OwnerOnly } from '../parts/owner-only.tsx'
 import { Older, usePages } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { plainName } from '../text/plain-name.ts'
 import { plural } from '../words/plural.ts'
@@ -22,7 +23,7 @@ import { Record } from './audit/record.tsx'
 type Actors = readonly (readonly [id: string, name: string])[]
 
 export function ProjectAudit() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   const agents = live.snapshot.value?.agents ?? []
   return (
@@ -76,7 +77,7 @@ function Audit({ title, project, latest, actors, children }: Props) {
     isFixed: true,
   })
   const records = list.items.value
-  const isNew = useNewRecords({
+  const newCount = useNewRecords({
     name,
     newest: records === undefined ? undefined : (records[0]?.id ?? null),
     latest,
@@ -100,9 +101,9 @@ function Audit({ title, project, latest, actors, children }: Props) {
       <Refusal error={list.error.value} />
       <section aria-label="Records">
         <p>
-          {isNew.value !== '' && (
+          {newCount !== '' && (
             <button type="button" class="quiet pill" onClick={() => void list.refresh()}>
-              {isNew.value} new ↑
+              {newCount} new ↑
             </button>
           )}
         </p>

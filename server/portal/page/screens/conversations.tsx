@@ -1,9 +1,10 @@
 /** Conversations of a project: those with the owner, and those between agents. */
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import type { Conversation } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { When } from '../parts/when.tsx'
 import { plainName } from '../text/plain-name.ts'
@@ -14,7 +15,7 @@ import { NewMessage } from './conversations/new-message.tsx'
 import { Participants } from './conversations/participants.tsx'
 
 export function Conversations() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const { agent = '' } = useLocation().query
   const live = useLiveProject(id)
   const { all, error } = useConversations(id, live)

@@ -1,12 +1,13 @@
 /** Address of a message by its id: finds its conversation, and opens it there. */
 import { useEffect, useState } from 'preact/hooks'
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 
 export function MessageAddress() {
-  const { id = '', message = '' } = useRoute().params
+  const { id = '', message = '' } = useParams()
   const { route } = useLocation()
   const [error, setError] = useState<unknown>(undefined)
   const [isMissing, setMissing] = useState(false)

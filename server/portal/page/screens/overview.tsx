@@ -1,12 +1,12 @@
 /** One project: what needs the owner, the agents and their presence, the latest activity. */
 import { useComputed } from '@preact/signals'
 import { useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso/router'
 import type { ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { act, note } from '../parts/toast.tsx'
 import { Activity } from './overview/activity.tsx'
@@ -15,7 +15,7 @@ import { Attention } from './overview/attention.tsx'
 import { MessageAll } from './overview/message-all.tsx'
 
 export function Overview() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   const state = useComputed(() => live.snapshot.value?.project.state)
   const snapshot = live.snapshot.value

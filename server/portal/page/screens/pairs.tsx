@@ -1,9 +1,9 @@
 /** Pairs of agents that may talk: a matrix for up to 12 agents, a list by agent for more. */
-import { useRoute } from 'preact-iso/router'
 import { useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { useWhole } from '../parts/whole.ts'
 import { Visible } from '../text/visible.tsx'
 import { useNarrow } from './pairs/narrow.ts'
@@ -14,7 +14,7 @@ import { Partners } from './pairs/partners.tsx'
 const mostInMatrix = 12
 
 export function Pairs() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   const isNarrow = useNarrow()
   const agents = useWhole(

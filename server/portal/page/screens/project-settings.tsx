@@ -1,18 +1,19 @@
 /** Settings of a project: its name, description and policy, its state, and its deletion. */
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import type { Project, ProjectState } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Section } from '../parts/section.tsx'
 import { act, note } from '../parts/toast.tsx'
 import { Visible } from '../text/visible.tsx'
 import { ProjectProfile } from './project/profile.tsx'
 
 export function ProjectSettings() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   const project = live.snapshot.value?.project
   if (project === undefined) return <Refused title="Project" error={live.error.value} />

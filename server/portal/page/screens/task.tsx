@@ -1,5 +1,4 @@
 /** One task: its state, instructions, progress, result with evidence, and its timeline. */
-import { useRoute } from 'preact-iso/router'
 import { type Agents, useAgents } from '../live/agents.ts'
 import { type LiveProject, useLiveProject } from '../live/project.ts'
 import { owner } from '../owner.ts'
@@ -8,6 +7,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { useOne, useWhole } from '../parts/whole.ts'
 import { Visible } from '../text/visible.tsx'
@@ -18,7 +18,7 @@ import { Progress, Result } from './tasks/result.tsx'
 import { Timeline } from './tasks/timeline.tsx'
 
 export function OneTask() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   return (
     <>
@@ -38,7 +38,7 @@ interface Props {
 }
 
 function Whole({ project, live, agents: { nameOf } }: Props) {
-  const { task: id = '' } = useRoute().params
+  const { task: id = '' } = useParams()
   const following = { live, kinds: ['task.'], about: id }
   const one = useOne(`task ${id}`, (options) => owner.tasks.get(project, id, options), following)
   const timeline = useWhole(

@@ -1,11 +1,11 @@
 /** Tasks of a project: a board of five lists or a table, with filters, and the form for a new task. */
-import { useRoute } from 'preact-iso/router'
 import { useAgents } from '../live/agents.ts'
 import { useLiveProject } from '../live/project.ts'
 import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Older } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { plainName } from '../text/plain-name.ts'
 import { columns } from '../words/tasks.ts'
@@ -16,7 +16,7 @@ import { useTasks } from './tasks/reading.ts'
 import { TaskTable } from './tasks/table.tsx'
 
 export function Tasks() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   const { agents, nameOf } = useAgents(id, live)
   const [filter, change] = useFilter()

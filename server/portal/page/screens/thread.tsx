@@ -1,10 +1,11 @@
 /** One conversation: its messages, oldest at the top, and the form to write. */
 import { useEffect, useMemo } from 'preact/hooks'
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import { liveProject } from '../live/project.ts'
 import { Heading } from '../parts/heading.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { Participants } from './conversations/participants.tsx'
 import { readThread } from './conversations/reading.ts'
@@ -12,7 +13,7 @@ import { Sides } from './conversations/sides.tsx'
 import { agentsOf, Talk } from './conversations/talk.tsx'
 
 export function Thread() {
-  const { id = '', conversation = '' } = useRoute().params
+  const { id = '', conversation = '' } = useParams()
   const { at } = useLocation().query
   const sequence = /^[1-9]\d{0,8}$/.test(at ?? '') ? Number(at) : undefined
   return <Opened key={conversation} project={id} conversation={conversation} at={sequence} />

@@ -1,6 +1,5 @@
 /** One transfer: what was offered, how far it is, what the recipient confirmed, and what is cleaned up. */
 import { useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso/router'
 import { limits, type Transfer } from '../../../../sdk/browser.ts'
 import { type Agents, useAgents } from '../live/agents.ts'
 import { type LiveProject, useLiveProject } from '../live/project.ts'
@@ -10,6 +9,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Mark } from '../parts/marks.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { Refused } from '../parts/refused.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { TextArea } from '../parts/text-area.tsx'
 import { useOne } from '../parts/whole.ts'
@@ -19,7 +19,7 @@ import { isMoving, transferStates } from '../words/transfers.ts'
 import { Offer, Steps } from './transfers/facts.tsx'
 
 export function OneTransfer() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const live = useLiveProject(id)
   return (
     <>
@@ -39,7 +39,7 @@ interface Props {
 }
 
 function Whole({ project, live, agents: { nameOf } }: Props) {
-  const { transfer: id = '' } = useRoute().params
+  const { transfer: id = '' } = useParams()
   const read = (options: { readonly signal: AbortSignal }) => owner.transfers.get(project, id, options)
   const one = useOne(`transfer ${id}`, read, { live, kinds: ['transfer.'], about: id })
   const transfer = one.items.value?.[0]?.value

@@ -1,5 +1,5 @@
 /** Transfers of a project, newest first. */
-import { useLocation, useRoute } from 'preact-iso/router'
+import { useLocation } from 'preact-iso/router'
 import { limits } from '../../../../sdk/browser.ts'
 import { useAgents } from '../live/agents.ts'
 import { useLiveProject } from '../live/project.ts'
@@ -8,6 +8,7 @@ import { Choice } from '../parts/choice.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Older, usePages } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
+import { useParams } from '../parts/router.tsx'
 import { Silence } from '../parts/silence.tsx'
 import { olderOf } from '../parts/whole.ts'
 import { type TransferState, transferStates } from '../words/transfers.ts'
@@ -20,7 +21,7 @@ const choices: readonly (readonly [TransferState | '', string])[] = [
 ]
 
 export function Transfers() {
-  const { id = '' } = useRoute().params
+  const { id = '' } = useParams()
   const { path, query, route } = useLocation()
   const state = states.find((each) => each === query.state)
   const live = useLiveProject(id)

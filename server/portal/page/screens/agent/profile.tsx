@@ -58,12 +58,19 @@ export function Profile({ project, agent, environments, refresh }: Props) {
     setAt('environment')
     const environment_id = await environmentOf(project, environment)
     // If the node refuses the rest, a new environment is there already.
-    edit({ environment: draftOf(environment_id) })
+    const made = draftOf(environment_id)
+    setDraft(
+      (now) => now && { ...now, environment: now.environment === environment ? made : now.environment },
+    )
     setAt('agent')
     const to = { ...base, ...texts, environment_id }
     await save(project, base, to)
     await refresh()
-    setDraft(undefined)
+    // What was changed meanwhile is the next draft.
+    setDraft((now) => {
+      const isSaved = now === undefined || (now.texts === texts && now.environment.id === made.id)
+      return isSaved ? undefined : { ...now, base: to }
+    })
     note('Saved.', async () => {
       await save(project, to, base)
       await refresh()

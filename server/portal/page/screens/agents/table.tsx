@@ -18,7 +18,8 @@ interface Props {
   readonly agents: readonly Agent[]
   /** Undefined until they are read. */
   readonly credentials: readonly Credential[] | undefined
-  readonly environments: readonly Environment[]
+  /** Undefined until they are read. */
+  readonly environments: readonly Environment[] | undefined
   readonly live: LiveProject
 }
 
@@ -33,7 +34,8 @@ export function AgentTable({ project, agents, credentials, environments, live }:
       <tbody>
         {agents.map(({ id, name, role_name, connection, environment_id }) => {
           const words = presence(seen.get(id)?.connection ?? connection, nowMs, live.isStale.value)
-          const place = environments.find((each) => each.id === environment_id)
+          const place = environments?.find((each) => each.id === environment_id)
+          const isUnknown = environments === undefined && environment_id !== null
           return (
             <tr key={id}>
               <th scope="row">
@@ -47,7 +49,9 @@ export function AgentTable({ project, agents, credentials, environments, live }:
               <td data-label="Credential">
                 {credentials === undefined ? '' : bindingOf(credentials, id, nowMs)}
               </td>
-              <td data-label="Environment">{place === undefined ? 'none' : <Visible text={place.name} />}</td>
+              <td data-label="Environment">
+                {place !== undefined ? <Visible text={place.name} /> : isUnknown ? '' : 'none'}
+              </td>
             </tr>
           )
         })}

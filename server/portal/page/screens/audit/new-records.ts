@@ -1,6 +1,6 @@
 /** Counts the records that came after those on the screen. */
-import { type ReadonlySignal, signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { ReadPage } from '../../../../../sdk/audit-export.ts'
 import { whileAttended } from '../../live/attendance.ts'
 import { pause } from '../../live/pause.ts'
@@ -19,16 +19,19 @@ interface Asking {
   readonly read: (after: string | undefined, signal: AbortSignal) => Promise<ReadPage>
 }
 
-/** Returns the text of the count: empty, `4`, or `100+`. */
-export function useNewRecords({ name, newest, latest, read }: Asking): ReadonlySignal<string> {
-  const [count] = useState(() => signal(''))
+/**
+ * Returns the text of the count: empty, `4`, or `100+`. A count holds until the next one, and for the records on the
+ * screen that it was asked for.
+ */
+export function useNewRecords({ name, newest, latest, read }: Asking): string {
+  const of = `${name} ${newest}`
+  const counted = useSignal({ of, text: '' })
   useEffect(() => {
-    count.value = ''
     if (newest === undefined) return
     const stopping = new AbortController()
     const look = async (signal: AbortSignal) => {
       const { audit, has_more } = await read(newest ?? undefined, signal)
-      count.value = audit.length === 0 ? '' : `${audit.length}${has_more ? '+' : ''}`
+      counted.value = { of, text: audit.length === 0 ? '' : `${audit.length}${has_more ? '+' : ''}` }
     }
     // The next look makes up for a failed one.
     const quietly = (signal: AbortSignal) => look(signal).catch(() => undefined)
@@ -40,5 +43,5 @@ export function useNewRecords({ name, newest, latest, read }: Asking): ReadonlyS
       })
     return () => stopping.abort()
   }, [name, newest, latest])
-  return count
+  return counted.value.of === of ? counted.value.text : ''
 }

@@ -33,7 +33,8 @@ export function Card({ kind, project, id }: Props) {
       <a href={`/projects/${project}/${kind}s/${id}`}>
         {facts === undefined ? id : <Visible text={facts.name} />}
       </a>
-      {facts !== undefined && <span class="tag">{facts.state.replaceAll('_', ' ')}</span>}
+      {/* The message may tell of an earlier state. */}
+      {facts !== undefined && <span class="tag">now {facts.state.replaceAll('_', ' ')}</span>}
     </p>
   )
 }

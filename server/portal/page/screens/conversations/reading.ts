@@ -124,6 +124,7 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
 
   void inTurn(() => begin(at))
   let seen: string | undefined
+  let hasBegun = false
   let wasAttended = true
   const unfollow = effect(() => {
     if (isAttended.value && !wasAttended) catchUp()
@@ -132,7 +133,10 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     const known = activity.findIndex((record) => record.id === seen)
     const isMissed = seen !== undefined && known === -1
     const fresh = activity.slice(known + 1).filter((record) => concerns(record, id, messages.peek()))
-    if (seen !== undefined && (isMissed || fresh.length > 0)) catchUp()
+    // A snapshot that comes after the messages may tell of later ones.
+    const isLate = seen === undefined && activity.length > 0 && hasBegun
+    hasBegun = true
+    if (isLate || (seen !== undefined && (isMissed || fresh.length > 0))) catchUp()
     if (seen !== undefined && fresh.length > 0) void inTurn(() => again(acknowledged(fresh, messages.peek())))
     seen = activity.at(-1)?.id ?? seen
   })

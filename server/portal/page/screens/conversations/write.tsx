@@ -45,16 +45,20 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
   const failedAt = useRef(0)
   const bytes = new TextEncoder().encode(body).length
   const { isBusy, error, submit } = useSubmitting(async () => {
+    const told = draft.value
     try {
-      const message = await owner.messages.send(project, inputOf(draft.value, conversation), {
-        idempotencyKey: draft.value.key,
+      const message = await owner.messages.send(project, inputOf(told, conversation), {
+        idempotencyKey: told.key,
       })
-      draft.value = emptyDraft(recipient)
+      const now = draft.value
+      // A text that was changed meanwhile is the next message.
+      draft.value = { ...emptyDraft(now.recipient), ...(now.body !== told.body && { body: now.body }) }
       setDelay('')
       isUnsure.current = false
       sent(message)
     } catch (failure) {
       isUnsure.current ||= isOutcomeUnknown(failure)
+      if (isUnsure.current) draft.value = { ...draft.value, key: told.key }
       failedAt.current = answersOfNode.peek()
       // The earlier text is stored. The present one is another message.
       if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') {

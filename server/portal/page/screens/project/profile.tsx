@@ -62,7 +62,8 @@ export function ProjectProfile({ project, refresh }: Props) {
   }
   const { isBusy, error, submit } = useSubmitting(async () => {
     await save(base, texts)
-    setDraft(undefined)
+    // What was changed meanwhile is the next draft.
+    setDraft((now) => (now === undefined || now.texts === texts ? undefined : { ...now, base: texts }))
     note('Saved.', () => save(texts, base))
   })
   const faults = faultsOf(error)
