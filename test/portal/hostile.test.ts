@@ -133,9 +133,14 @@ inChromium('hostile text', () => {
     await act(ben, id, 'complete', { ...held, result: 'done', evidence })
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await open(`/projects/${filled.project}/tasks/${id}`)
-    await page.locator('.evidence').getByRole('button', { name: 'Copy' }).click()
-    await page.getByText('Copied, with 2 invisible characters.').waitFor()
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('rm -rf build\u200b\u202e')
+    // All files of the run share one clipboard.
+    await expect
+      .poll(async () => {
+        await page.locator('.evidence button').click()
+        await page.getByText('Copied, with 2 invisible characters.').waitFor()
+        return page.evaluate('navigator.clipboard.readText()')
+      })
+      .toBe('rm -rf build\u200b\u202e')
   })
 
   test('of a lone surrogate is refused by the node', async () => {

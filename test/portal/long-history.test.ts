@@ -1,16 +1,17 @@
 /**
  * A conversation with many messages costs the page no more than one with a hundred.
  *
- * `BRIDGE_PAGE_MESSAGES=10000` makes it longer, and measures the times of opening and the frames of the wheel
- * beside those of an empty page.
+ * `BRIDGE_PAGE_MESSAGES=10000` makes it longer, and measures the times of opening, the memory afterwards, and the
+ * frames of the wheel beside those of an empty page.
  */
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databasePath } from '../../server/storage/data-folder.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
-import { wheelFrames } from './looks/costs.ts'
+import { heldBy, wheelFrames } from './looks/costs.ts'
 import { signIn } from './sign-in.ts'
+import { memory } from './traces.ts'
 
 const long = process.env.BRIDGE_PAGE_MESSAGES
 const count = Number(long ?? 600)
@@ -85,13 +86,9 @@ inChromium('a long history', () => {
     return performance.now() - begun
   }
 
-  test('has no more elements at its end, in its middle and at its beginning than a short one twice over', {
-    timeout: 600_000,
-  }, async () => {
+  /** Scrolls to the first message. Returns the numbers of elements on the way. */
+  const scrollToTop = async (): Promise<number[]> => {
     const { page } = visitor
-    await open(conversations.short, 100)
-    const short = await nodes()
-    await open(conversations.long, count)
     const counts = [await nodes()]
     for (let first = Number.POSITIVE_INFINITY; first > 0; first = await firstWindow()) {
       counts.push(await nodes())
@@ -100,10 +97,59 @@ inChromium('a long history', () => {
     }
     await page.evaluate('scrollTo(0, 0)')
     await page.getByText('first', { exact: true }).waitFor()
-    counts.push(await nodes())
+    return [...counts, await nodes()]
+  }
+  const leave = async () => {
+    const { page } = visitor
+    // The rail is always in view, so the click scrolls nothing.
+    await page.getByRole('navigation').getByRole('link', { name: 'Conversations' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Conversations' }).waitFor()
+  }
+
+  test('has no more elements at its end, in its middle and at its beginning than a short one twice over', {
+    timeout: 600_000,
+  }, async () => {
+    await open(conversations.short, 100)
+    const short = await nodes()
+    await open(conversations.long, count)
+    const counts = await scrollToTop()
     expect(Math.max(...counts)).toBeLessThan(2 * short + 10 * (count / 25))
     expect(visitor.faults).toEqual([])
   })
+
+  test('is out of the memory of the page as soon as it is left', { timeout: 600_000 }, async () => {
+    const body = `number ${count - 10}`
+    // The first visit loads the screens of a conversation and of the list.
+    await open(conversations.short, 100)
+    await leave()
+    await visitor.page.locator(`a[href$="${conversations.long}"]`).click()
+    await visitor.page.getByText(body, { exact: true }).waitFor()
+    expect(await memory(visitor)).toContain(body)
+    await leave()
+    expect(await memory(visitor)).not.toContain(body)
+  })
+
+  test.skipIf(long === undefined)(
+    'leaves at most a fifth more data than a short one',
+    { timeout: 600_000 },
+    async () => {
+      // The short one loads all code that the long one needs.
+      await open(conversations.short, 100)
+      await scrollToTop()
+      await leave()
+      const before = await heldBy(visitor)
+      await visitor.page.locator(`a[href$="${conversations.long}"]`).click()
+      await visitor.page.getByText(`number ${count}`, { exact: true }).waitFor()
+      await scrollToTop()
+      const during = await heldBy(visitor)
+      await leave()
+      const after = await heldBy(visitor)
+      const kib = ({ data, code }: typeof before) =>
+        `${(data / 1024).toFixed()} KiB and ${(code / 1024).toFixed()} KiB of code`
+      process.stdout.write(`held before: ${kib(before)}, open: ${kib(during)}, after: ${kib(after)}\n`)
+      expect(after.data).toBeLessThan(1.2 * before.data)
+    },
+  )
 
   test.skipIf(long === undefined)(
     'opens in at most three times the time of a short one',

@@ -87,6 +87,30 @@ inChromium('the node', () => {
     expect(await card.getByRole('meter').count()).toBe(0)
   })
 
+  test('names each node that was lost or stopped, also if one serves alone', async () => {
+    const { page } = visitor
+    const nodes = page.getByRole('region', { name: 'Nodes' })
+    expect(await nodes.count()).toBe(0)
+    const node = { version: '0.1.0', seen_at: '2026-01-01T03:12:03.000Z' }
+    const ended = [
+      { ...node, id: 'b-1', name: 'b', left: false },
+      { ...node, id: 'c-1', name: 'c', left: true },
+    ]
+    const address = '**/api/admin/telemetry'
+    await page.route(address, async (route) => {
+      const response = await route.fetch()
+      const list = (await response.json()) as object
+      await route.fulfill({ response, json: { ...list, ended_nodes: ended } })
+    })
+    const lines = nodes.getByRole('listitem')
+    await lines.filter({ hasText: 'b' }).getByText('Lost: no heartbeat since 1 Jan 2026, 03:12:03').waitFor()
+    await lines.filter({ hasText: 'c' }).getByText('Stopped at 1 Jan 2026, 03:12:03').waitFor()
+    expect(await lines.count()).toBe(3)
+    await visitor.picture('nodes-ended')
+    await page.unroute(address)
+    await nodes.waitFor({ state: 'detached' })
+  })
+
   test('lets the owner make an administrator after the password, and shows the link once', async () => {
     const { page, picture } = visitor
     await page.goto(`${bridge.url}/people`)

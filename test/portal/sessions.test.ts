@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerName, ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 
 inChromium('a session in the browser', () => {
   let bridge: TestBridge
@@ -41,8 +42,11 @@ inChromium('a session in the browser', () => {
     const { page, picture } = visitor
     // Else the wait for events notices the end first, and its dialog covers the button.
     await page.route('**/events*', () => {})
+    const still = stillness(page)
     await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations`)
     await page.getByLabel('Message').fill('written before the end')
+    // So does a reading of the screen.
+    await still()
     bridge.clock.advance(61 * 60)
     await button('Send').click()
     await page.getByRole('dialog').waitFor()
@@ -50,7 +54,7 @@ inChromium('a session in the browser', () => {
     await page.getByRole('dialog').getByLabel('Password').fill(ownerPassword)
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
     await heading('ada and the owner')
-    expect(await page.getByText('written before the end').count()).toBe(1)
+    await expect.poll(() => page.getByText('written before the end').count()).toBe(1)
     expect(visitor.faults).toEqual([])
     await page.unroute('**/events*')
   })

@@ -4,8 +4,8 @@ import type { Page, Request } from 'playwright-core'
 /** A live view waits for events as long as the page is open. */
 const isWait = (request: Request): boolean => request.url().includes('/events')
 
-/** Returns a function that waits until the page has a heading or a refusal, no request in flight, and has drawn twice. */
-export function stillness(page: Page): () => Promise<void> {
+/** Returns the requests of the page that have no answer yet, from now on. Waits for events are left out. */
+export function requestsInFlight(page: Page): ReadonlySet<Request> {
   const inFlight = new Set<Request>()
   page.on('request', (request) => {
     if (!isWait(request)) inFlight.add(request)
@@ -13,6 +13,12 @@ export function stillness(page: Page): () => Promise<void> {
   const end = (request: Request) => void inFlight.delete(request)
   page.on('requestfinished', end)
   page.on('requestfailed', end)
+  return inFlight
+}
+
+/** Returns a function that waits until the page has a heading or a refusal, no request in flight, and has drawn twice. */
+export function stillness(page: Page): () => Promise<void> {
+  const inFlight = requestsInFlight(page)
   const drawn = () =>
     page.evaluate<string>(
       'new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(document.body.innerHTML))))',
