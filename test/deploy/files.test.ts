@@ -1,12 +1,11 @@
 /**
  * The files of examples/deploy, checked without the programs that read them, and with those that are
- * installed.
+ * installed. `compose.test.ts` checks the Compose files further.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { settings } from '../../server/settings.ts'
 import { lintContainerfile } from './containerfile.ts'
@@ -55,60 +54,6 @@ test.runIf(hasSystemd)('the unit has a low exposure level', () => {
   expect(Number(level)).toBeGreaterThan(0)
   expect(Number(level)).toBeLessThan(2.5)
 })
-
-describe.each([
-  ['compose.yaml', ['postgres', 'bridge']],
-  ['compose-nodes.yaml', ['haproxy', 'node-a', 'node-b', 'node-c', 'postgres', 'objects']],
-])('%s', (name, expected) => {
-  const { services, secrets, volumes } = parse(read(name), { merge: true }) as Compose
-  const nodes = Object.values(services).filter(({ build }) => build !== undefined)
-
-  test('is whole: each secret, volume, file and service that it names exists', () => {
-    expect(Object.keys(services)).toEqual(expected)
-    for (const service of Object.values(services)) {
-      const { secrets: own = [], volumes: places = [], environment = {}, depends_on = {} } = service
-      for (const secret of own) expect(secrets[secret]?.file).toMatch(/^\.\/secrets\//)
-      for (const [from = ''] of places.map((place) => place.split(':')))
-        if (from.startsWith('./')) expect(read(from)).not.toBe('')
-        else expect(Object.keys(volumes)).toContain(from)
-      const others = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on)
-      expect(Object.keys(services)).toEqual(expect.arrayContaining(others))
-      for (const [other, { condition }] of Array.isArray(depends_on) ? [] : Object.entries(depends_on))
-        if (condition === 'service_healthy') expect(services[other]?.healthcheck).toBeTruthy()
-      const files = Object.values(environment).filter((value) => value.startsWith('/run/secrets/'))
-      expect(files).toEqual(own.map((secret) => `/run/secrets/${secret}`))
-    }
-  })
-
-  test('gives each node the database and a data folder of its own, and contains no secret', () => {
-    expect(nodes.length).toBeGreaterThan(0)
-    for (const { environment } of nodes) expect(environment).toHaveProperty('BRIDGE_DATABASE_URL_FILE')
-    expect(new Set(nodes.flatMap((node) => node.volumes ?? [])).size).toBe(nodes.length)
-    expect(read(name)).not.toMatch(/^ +[A-Z_]*(PASSWORD|SECRET_ACCESS_KEY):/m)
-  })
-})
-
-test('HAProxy sends requests to the nodes of the Compose file, in turn', () => {
-  const servers = read('haproxy-nodes.cfg').matchAll(/^ +server \w+ (\S+):8484$/gm)
-  const { services } = parse(read('compose-nodes.yaml'), { merge: true }) as Compose
-  const nodes = Object.keys(services).filter((name) => name.startsWith('node-'))
-  expect([...servers].map(([, host]) => host)).toEqual(nodes)
-})
-
-interface Compose {
-  readonly services: Readonly<Record<string, Service>>
-  readonly secrets: Readonly<Record<string, { readonly file: string }>>
-  readonly volumes: Readonly<Record<string, null>>
-}
-
-interface Service {
-  readonly build?: unknown
-  readonly environment?: Readonly<Record<string, string>>
-  readonly secrets?: readonly string[]
-  readonly volumes?: readonly string[]
-  readonly depends_on?: readonly string[] | Readonly<Record<string, { readonly condition: string }>>
-  readonly healthcheck?: unknown
-}
 
 describe('the Containerfile', () => {
   test('has no fault', () => {
