@@ -1,22 +1,23 @@
 /**
  * Faults between the processes of three nodes, under the full story: suspended nodes, cut connections, lost
- * answers, dropped notifications and failing object stores. The clocks of the nodes differ by ten minutes
- * throughout. `BRIDGE_CLUSTER_FAULTS=100` is the number of each fault, and `BRIDGE_STOPPED_SECONDS=30` suspends
- * nodes for longer. Without the first one the tests are skipped, because their bounds need a machine without
- * other work.
+ * answers, dropped notifications and failing object stores. Nodes are also replaced one after the other, and the
+ * installation moves. The clocks of the nodes differ by ten minutes throughout. `BRIDGE_CLUSTER_FAULTS=100` is
+ * the number of each fault, and `BRIDGE_STOPPED_SECONDS=30` suspends nodes for longer. Without the first one the
+ * tests are skipped, because their bounds need a machine without other work.
  */
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { enroll, type TestAgent } from '../../support/agent.ts'
 import { chanceFrom, pick } from '../../support/chance.ts'
-import { agentAt } from '../../support/nodes.ts'
+import { Desk } from '../../support/desk.ts'
 import type { Faults } from '../../support/object-store.ts'
 import type { ServerProcess } from '../../support/process.ts'
-import { openWait } from '../../support/waits.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { type Harness, lacking } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
+import { makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 0)
 const why = lacking || (rounds === 0 ? 'BRIDGE_CLUSTER_FAULTS' : '')
@@ -27,8 +28,6 @@ const aheadMs = [0, 600_000, -600_000] as const
 const laneWithinMs = 3000
 const unreadyWithinMs = 2500
 const readyWithinMs = 5000
-/** A node looks for new messages once a second, and the request itself takes some time. */
-const wakeWithinMs = 1500
 const hours = 3_600_000
 
 const statusOf = ({ url }: ServerProcess) =>
@@ -48,14 +47,26 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
   const chance = chanceFrom(seed)
   let scene: Scene
   let harness: Harness
+  let desk: Desk
   beforeAll(async () => {
     const node = (index: number) => ({ clockFrom: new Date(Date.now() + (aheadMs[index] ?? 0)) })
     scene = await Scene.start({ seed, standby: false, node, pairs: 1 })
     harness = scene.harness
+    desk = await Desk.make()
     await scene.plays(4)
   })
-  afterAll(() => scene?.close())
+  afterAll(async () => {
+    await desk?.remove()
+    await scene?.close()
+  })
 
+  /** Moves the installation from the database to a new folder. */
+  const move = () => {
+    const data = mkdtempSync(join(desk.folder, 'data-'))
+    const environment = { BRIDGE_ENVELOPE_KEY_FILE: join(harness.nodes[0]?.data ?? '', 'envelope.key') }
+    const places = ['--data', data, '--to', join(data, 'moved'), '--database', harness.primary.url]
+    return desk.run(['server', 'move', ...places], { environment })
+  }
   const anyIndex = () => pick(chance, [0, 1, 2]) ?? 0
 
   test(
@@ -111,45 +122,19 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
     hours,
   )
 
-  const wakeMs = async (from: number, to: number, [ada, ben]: readonly [TestAgent, TestAgent]) => {
-    const [sender, reader] = [harness.nodes[from], harness.nodes[to]] as [ServerProcess, ServerProcess]
-    const there = agentAt(reader, ben)
-    const here = agentAt(sender, ada)
-    const conversation = await here.conversationWith(ben.id)
-    const wait = openWait(there)
-    await sleep(200)
-    const { id } = await here.send(conversation, ben.id, 'wake')
-    const sentMs = performance.now()
-    expect((await wait.answer)?.body.messages?.map((each) => each.id)).toEqual([id])
-    const tookMs = performance.now() - sentMs
-    await there.acknowledge(id)
-    return tookMs
-  }
-  const friends = async (): Promise<[TestAgent, TestAgent]> => {
-    const { owner, url } = harness
-    const project = await owner.createProject('friends')
-    const one = async (name: string) => {
-      const { id } = await owner.createAgent(project.id, name)
-      const agent = await enroll(url, await owner.enrollmentCode(project.id, id), () => new Date())
-      await agent.startSession()
-      return agent
-    }
-    return [await one('ada'), await one('ben')]
-  }
-
   test(
     'without notifications a wait at another node gets its message within a second',
     async () => {
-      const pair = await friends()
+      const pair = await makeFriends(harness)
       for (let round = 0; round < rounds; round += 1) {
         harness.links[0]?.swallow('pg_notify')
-        expect(await wakeMs(0, 1, pair)).toBeLessThan(wakeWithinMs)
+        expect(await wakeMs(harness, 0, 1, pair)).toBeLessThan(wakeWithinMs)
         harness.links[0]?.swallow()
         await harness.primary.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
            WHERE pid <> pg_backend_pid() AND (query ILIKE '%listen%' OR query ILIKE '%notify%')`,
         )
-        expect(await wakeMs(1, 2, pair)).toBeLessThan(wakeWithinMs)
+        expect(await wakeMs(harness, 1, 2, pair)).toBeLessThan(wakeWithinMs)
         const modes = () =>
           Promise.all(
             harness.nodes.map(
@@ -184,6 +169,32 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
   )
 
   test(
+    'nodes that are replaced one after the other end without an error, and the story goes on',
+    async () => {
+      for (let round = 0; round < rounds; round += 1)
+        for (const [index, node] of harness.nodes.entries()) {
+          const [ending] = await Promise.all([harness.replaceNode(index), scene.plays(1)])
+          expect(ending).toEqual({ code: 0, signal: null })
+          expect(await untilReady(node, 200)).toBeLessThan(readyWithinMs)
+        }
+      await scene.plays(1)
+    },
+    hours,
+  )
+
+  test(
+    'a move is refused while nodes serve the database',
+    async () => {
+      for (let round = 0; round < rounds; round += 1) {
+        const refused = await move()
+        expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('serves this database') })
+        await scene.plays(1)
+      }
+    },
+    hours,
+  )
+
+  test(
     'every rule holds over all of it',
     async () => {
       const { wrong, seen } = await scene.end()
@@ -191,6 +202,19 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
       expect(wrong).toEqual([])
       expect(seen.probes.length).toBeGreaterThan(20)
       expect(seen.replays.length).toBeGreaterThan(20)
+    },
+    hours,
+  )
+
+  test(
+    'the last node that ends frees the database for a move, after which none starts',
+    async () => {
+      for (const node of harness.nodes) {
+        expect(await move()).toMatchObject({ code: 7 })
+        expect(await node.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+      }
+      expect(await move()).toMatchObject({ code: 0 })
+      for (const node of harness.nodes) await expect(node.start()).rejects.toThrow('was moved to')
     },
     hours,
   )

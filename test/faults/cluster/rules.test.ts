@@ -17,6 +17,7 @@ const right = (): Draft => ({
   ],
   held: [{ what: 'claim of t1', holders: ['s1 1', 's1 1'] }],
   lanes: [{ project: 'p', confirmedMs: [0, 1000, 9000, 9500], away: [[1500, 7000]] }],
+  refusals: [{ what: 'a send', status: 503, hasRetryAfter: true }],
 })
 
 test('a correct run passes every rule', () => {
@@ -68,6 +69,16 @@ const wrongs: readonly (readonly [string, rules.ClusterRule, (draft: Draft) => v
     'a lane stands while the database answers',
     rules.lanesMakeProgress,
     ({ lanes }) => lanes.push({ project: 'q', confirmedMs: [0, 3100], away: [[0, 50]] }),
+  ],
+  [
+    'a node refuses a request for good',
+    rules.refusalsNameATime,
+    ({ refusals }) => refusals.push({ what: 'a send', status: 403, hasRetryAfter: true }),
+  ],
+  [
+    'a node does not say when to retry',
+    rules.refusalsNameATime,
+    ({ refusals }) => refusals.push({ what: 'a send', status: 503, hasRetryAfter: false }),
   ],
 ]
 

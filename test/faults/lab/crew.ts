@@ -82,8 +82,9 @@ export class Crew {
     if (this.#wanted && this.#answered >= this.#wanted.count) this.#wanted.reached()
   }
 
+  /** Writers that have just ended cannot be told; their exit is what the test hears. */
   #order(child: ChildProcess, order: Order): void {
-    if (child.connected) child.send(order)
+    if (child.connected) child.send(order, () => {})
   }
 
   /** Resolves after this many more calls were answered with 200. @throws if the writers end first */

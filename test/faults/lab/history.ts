@@ -82,12 +82,12 @@ export function checkHistory(run: Run, chosen: readonly Rule[] = rules): string[
 
 /** Every `ok` send is stored exactly once with its answer, every `info` at most once, and a `fail` never. */
 export function sendsAreStoredOnce({ operations, conversations }: Run): string[] {
-  const stored = groupBy(
+  const stored = Map.groupBy(
     [...conversations].flatMap(([id, all]) => all.map((message) => ({ id, message }))),
     ({ id, message }) => `${id} ${message.body}`,
   )
   const sends = operations.filter(({ op }) => op === 'send')
-  return [...groupBy(sends, (send) => `${send.conversation} ${send.text}`)].flatMap(([name, tries]) => {
+  return [...Map.groupBy(sends, (send) => `${send.conversation} ${send.text}`)].flatMap(([name, tries]) => {
     const found = stored.get(name) ?? []
     const told = tries.find(({ outcome }) => outcome === 'ok')
     if (told === undefined) {
@@ -128,7 +128,7 @@ export function sequencesHaveNoGap({ conversations }: Run): string[] {
 /** A message sent after another was answered has the greater sequence. */
 export function sequencesFollowTime({ operations }: Run): string[] {
   const sends = operations.filter(({ op }) => op === 'send')
-  return [...groupBy(sends, ({ conversation }) => String(conversation)).values()].flatMap((all) =>
+  return [...Map.groupBy(sends, ({ conversation }) => String(conversation)).values()].flatMap((all) =>
     outOfOrder(effectsOf(all)).map(
       ([earlier, later]) => `sequence ${later} was sent after ${earlier} had been answered`,
     ),
@@ -152,7 +152,7 @@ export function pagesHaveNoGap({ operations }: Run): string[] {
 /** Two answers to one key are equal byte for byte, and an answered key is not refused afterwards. */
 export function keysHaveOneAnswer({ operations }: Run): string[] {
   const keyed = operations.filter(({ key }) => key !== null)
-  return [...groupBy(keyed, ({ client, op, key, text }) => `${client} ${op} ${key} ${text}`)].flatMap(
+  return [...Map.groupBy(keyed, ({ client, op, key, text }) => `${client} ${op} ${key} ${text}`)].flatMap(
     ([name, all]) => {
       const answered = all.filter(({ outcome }) => outcome === 'ok')
       const first = Math.min(...answered.map(({ returned }) => returned))
@@ -203,16 +203,28 @@ export function acknowledgedIsNotOffered({ operations }: Run): string[] {
   )
 }
 
-/** Every stored message was offered to its recipient at least once before the end. */
+/**
+ * Every message that was stored before its recipient started its last session was offered to it at least once.
+ * The ids of a project increase in the order of commits. A message that the service stores later, such as the
+ * notice of an expired claim, may come after the last read.
+ */
 export function everythingIsOffered({ operations, conversations }: Run): string[] {
   const seen = new Set(
     offered(operations).flatMap(({ operation, messages }) =>
       messages.map(({ id }) => `${operation.client} ${id}`),
     ),
   )
+  const lastSession = new Map<string, string>()
+  for (const start of operations.filter(isStarted)) {
+    const { id } = startedSession(start)
+    if (id > (lastSession.get(start.client) ?? '')) lastSession.set(start.client, id)
+  }
+  const isDue = (id: string, recipient: string) => id < (lastSession.get(recipient) ?? noSession)
   return [...conversations.values()]
     .flat()
-    .filter(({ id, recipient_agent_id }) => !seen.has(`${recipient_agent_id} ${id}`))
+    .filter(
+      ({ id, recipient_agent_id: recipient }) => isDue(id, recipient) && !seen.has(`${recipient} ${id}`),
+    )
     .map(({ id, recipient_agent_id }) => `${recipient_agent_id} was never offered ${id}`)
 }
 
@@ -236,18 +248,20 @@ export function startedSessionsAreKept({ operations }: Run): string[] {
 
 /** Generations of an agent only increase, and each belongs to one session. */
 export function generationsRise({ operations }: Run): string[] {
-  return [...groupBy(operations.filter(isStarted), ({ client }) => client)].flatMap(([client, starts]) => {
-    const fallen = outOfOrder(
-      starts.map((start) => ({ ...span(start), value: startedSession(start).generation })),
-    ).map(([earlier, later]) => `${client} was at generation ${earlier} and later at ${later}`)
-    const names = starts
-      .map((start) => startedSession(start))
-      .map(({ id, generation }) => `${id} ${generation}`)
-    const ids = new Set(names.map((name) => name.split(' ')[0]))
-    const generations = new Set(names.map((name) => name.split(' ')[1]))
-    const one = new Set(names).size === ids.size && ids.size === generations.size
-    return one ? fallen : [...fallen, `${client} had two sessions in one generation, or one in two`]
-  })
+  return [...Map.groupBy(operations.filter(isStarted), ({ client }) => client)].flatMap(
+    ([client, starts]) => {
+      const fallen = outOfOrder(
+        starts.map((start) => ({ ...span(start), value: startedSession(start).generation })),
+      ).map(([earlier, later]) => `${client} was at generation ${earlier} and later at ${later}`)
+      const names = starts
+        .map((start) => startedSession(start))
+        .map(({ id, generation }) => `${id} ${generation}`)
+      const ids = new Set(names.map((name) => name.split(' ')[0]))
+      const generations = new Set(names.map((name) => name.split(' ')[1]))
+      const one = new Set(names).size === ids.size && ids.size === generations.size
+      return one ? fallen : [...fallen, `${client} had two sessions in one generation, or one in two`]
+    },
+  )
 }
 
 /** No request succeeds in a session whose end was answered earlier. */
@@ -333,6 +347,9 @@ const sentMessage = ({ answer }: Operation) => (JSON.parse(answer) as { message:
 
 const startedSession = ({ answer }: Operation) => JSON.parse(answer) as { id: string; generation: number }
 
+/** Above every id: all messages of a recipient that started no session are due. */
+const noSession = '\uffff'
+
 const isStarted = ({ op, outcome }: Operation) => op === 'start' && outcome === 'ok'
 
 /** Whether an operation closes the session, or is a start that may have replaced it. */
@@ -359,7 +376,7 @@ const shown = (operations: readonly Operation[]) =>
  * answer.
  */
 const effectsOf = (sends: readonly Operation[]) =>
-  [...groupBy(sends, ({ client, key, text }) => `${client} ${key} ${text}`).values()].flatMap((tries) => {
+  [...Map.groupBy(sends, ({ client, key, text }) => `${client} ${key} ${text}`).values()].flatMap((tries) => {
     const answered = tries.filter(({ outcome }) => outcome === 'ok')
     const invoked = Math.min(...tries.map((each) => each.invoked))
     const returned = Math.min(...answered.map((each) => each.returned))
@@ -380,8 +397,4 @@ function outOfOrder(all: readonly (Span & { readonly value: number })[]): [numbe
     if (each.value < highest) found.push([highest, each.value])
   }
   return found
-}
-
-function groupBy<T>(all: readonly T[], name: (each: T) => string): Map<string, T[]> {
-  return Map.groupBy(all, name)
 }

@@ -18,6 +18,9 @@ import { Crew, enlist } from './crew.ts'
 import { type AuditRecord, checkHistory, type Operation, type Run, type StoredMessage } from './history.ts'
 import type { StoredTask } from './task-effects.ts'
 
+/** Name of the error of a server whose database has forgotten a write. */
+export const forgotten = 'DatabaseForgotError'
+
 /** Ends the server process by SIGKILL at a chosen moment; resolves when it has exited. */
 export type Strike = (server: ServerProcess) => Promise<unknown>
 
@@ -57,7 +60,7 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
     }
     crew = new Crew(server.url, specs)
     const wrong = await killRounds(server, crew, options)
-    await crew.drain()
+    await orRefused(server, crew.drain())
     const conversations = await readConversations(owner, crew)
     await server.kill('SIGTERM')
     const { found, ...stored } = withStoreCopy(server.data, readStore)
@@ -71,6 +74,32 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
   }
 }
 
+/**
+ * Waits for the writers. On PostgreSQL a server stops serving when it finds that its database forgot a write. Its
+ * writers would then wait without an end.
+ *
+ * @throws with the log of such a server
+ */
+async function orRefused(server: ServerProcess, work: Promise<unknown>): Promise<void> {
+  let isOver = false
+  const refusal = async (): Promise<void> => {
+    while (!isOver) {
+      if (server.errors.includes(forgotten)) throw new Error(`the server stopped serving: ${server.errors}`)
+      await delay(100)
+    }
+  }
+  const working = work.finally(() => {
+    isOver = true
+  })
+  working.catch(() => {})
+  try {
+    await Promise.race([working, refusal()])
+    await working
+  } finally {
+    isOver = true
+  }
+}
+
 async function killRounds(
   server: ServerProcess,
   crew: Crew,
@@ -79,7 +108,7 @@ async function killRounds(
   const wrong: string[] = []
   for (const [index, strike] of strikes.entries()) {
     const round = index + 1
-    await crew.answers(answers)
+    await orRefused(server, crew.answers(answers))
     await strike(server)
     if (round % 5 === 0) await crew.killAndBeginAgain()
     const found = withStoreCopy(server.data, checkStore)

@@ -71,6 +71,8 @@ export class Writer {
   readonly #open: Sent[] = []
   readonly #unacknowledged = new Set<string>()
   #lastSequence = 0
+  /** By how much the clock of the server is ahead of this machine's. */
+  #aheadMs = 0
   /** Tasks assigned to this client. */
   readonly #given: string[] = []
   /** Tasks created by this client. */
@@ -83,7 +85,8 @@ export class Writer {
     const keys = { privateKey, publicKey: publicKeyOf(privateKey) }
     this.#spec = spec
     this.#server = server
-    this.#agent = new TestAgent(server.url, keys, spec.enrolled, () => new Date())
+    const clock = () => new Date(Date.now() + this.#aheadMs)
+    this.#agent = new TestAgent(server.url, keys, spec.enrolled, clock)
     const earlier = readLog(spec.logPath)
     this.#recall(earlier)
     this.#log = new ClientLog(spec.logPath)
@@ -110,15 +113,24 @@ export class Writer {
     while (!isOver()) await this.#settle(this.#nextStep())
   }
 
-  /** Starts a new session, which is offered every unacknowledged message once more. */
+  /** Reads the inbox to its end in a new session, until every answer of one session has arrived. */
   async drain(): Promise<void> {
+    while (!(await this.#readToEnd()));
+    this.#log.close()
+  }
+
+  /**
+   * Starts a new session, which is offered every unacknowledged message once more. Returns false if an answer
+   * was lost: its messages count as offered, and are due again only after the redelivery interval.
+   */
+  async #readToEnd(): Promise<boolean> {
     await this.#settle(() => this.#close())
     await this.#startSession()
-    for (let left = 1; left > 0; ) {
-      const page = await this.#settle(() => this.#readInbox(100))
-      left = (JSON.parse(page.answer) as { messages: unknown[] }).messages.length
+    for (;;) {
+      const page = await this.#readInbox(100)
+      if (page.outcome !== 'ok') return delay(pauseMs, false)
+      if ((JSON.parse(page.answer) as { messages: unknown[] }).messages.length === 0) return true
     }
-    this.#log.close()
   }
 
   #nextStep(): () => Promise<Operation> {
@@ -272,11 +284,22 @@ export class Writer {
     return this.#record({ op: 'close' }, { target: '/api/v1/sessions/current/close', body: {}, key: null })
   }
 
-  #record(invocation: Partial<Invocation> & Pick<Invocation, 'op'>, call: SignedCall): Promise<Operation> {
+  async #record(
+    invocation: Partial<Invocation> & Pick<Invocation, 'op'>,
+    call: SignedCall,
+  ): Promise<Operation> {
     const session = this.#agent.session?.id ?? null
-    return this.#log.record({ ...blank, client: this.#agent.id, session, ...invocation }, () =>
-      outcomeOf(this.#agent.call(call)),
+    const operation = await this.#log.record(
+      { ...blank, client: this.#agent.id, session, ...invocation },
+      () => outcomeOf(this.#agent.call(call)),
     )
+    if (operation.code === 'clock_skew') this.#correctClock(operation.answer)
+    return operation
+  }
+
+  #correctClock(answer: string): void {
+    const { details } = JSON.parse(answer) as { details: { server_time: string } }
+    this.#aheadMs = Date.parse(details.server_time) - Date.now()
   }
 
   #noteOffers(answer: string): void {
@@ -303,7 +326,9 @@ async function outcomeOf(call: ReturnType<TestAgent['call']>): Promise<Return> {
     if (status === 200) return { outcome: 'ok', code: null, answer: text }
     // A proxy in front of the node answers with a page of its own.
     const error = /^\{/.test(text) ? (JSON.parse(text) as { error: string }).error : `proxy_${status}`
-    return { outcome: status >= 500 ? 'info' : 'fail', code: error, answer: text }
+    // A refusal for its time says nothing about the request, which is signed again.
+    const isOpen = status >= 500 || error === 'clock_skew'
+    return { outcome: isOpen ? 'info' : 'fail', code: error, answer: text }
   } catch (error) {
     return { outcome: 'info', code: null, answer: String(error) }
   }

@@ -32,13 +32,11 @@ async function work(url: string, specs: readonly WriterSpec[]): Promise<void> {
     },
     answered: () => tell({ told: 'answered' }),
   }
-  await Promise.all(specs.map((spec) => workOne(new Writer(spec, server))))
+  const writers = specs.map((spec) => new Writer(spec, server))
+  await Promise.all(writers.map((writer) => writer.work(() => over)))
+  // No writer reads its inbox to the end while its peer still sends.
+  await Promise.all(writers.map((writer) => writer.drain()))
   tell({ told: 'drained' })
-}
-
-async function workOne(writer: Writer): Promise<void> {
-  await writer.work(() => over)
-  await writer.drain()
 }
 
 function tell(news: Told): void {

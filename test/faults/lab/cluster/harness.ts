@@ -2,28 +2,40 @@
  * Three nodes as processes behind HAProxy, on a PostgreSQL server with a synchronous standby and an object
  * store. Each node reaches the database and the object store through links of its own.
  */
+import { hasPooler, type Pooler, startPooler } from '../../../server/postgres/pooler.ts'
 import { closeNodes, startNode } from '../../../support/cluster-nodes.ts'
+import { Balancer, hasBalancer } from '../../../support/haproxy.ts'
 import { type ObjectStore, startObjectStore, testKeys } from '../../../support/object-store.ts'
 import { setUpOwner, type TestOwner } from '../../../support/owner.ts'
 import { isOnPostgres } from '../../../support/postgres.ts'
 import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
-import { freePort, type ProcessOptions, type ServerProcess } from '../../../support/process.ts'
-import { Balancer, hasBalancer } from './balancer.ts'
+import { type Ending, freePort, type ProcessOptions, type ServerProcess } from '../../../support/process.ts'
 import { type Link, startLink } from './link.ts'
 
-/** The reason for which this machine or run has no harness, or an empty text. */
-export const lacking = [
-  ...(isOnPostgres ? [] : ['BRIDGE_TEST_STORE=postgres']),
+/** The programs without which this machine has no harness, or an empty text. */
+export const lackingPrograms = [
   ...(hasPostgres ? [] : ['the programs of PostgreSQL']),
   ...(hasBalancer ? [] : ['haproxy']),
 ].join(', ')
 
+/** The reason for which this machine or run has none of the longer tests, or an empty text. */
+export const lacking = isOnPostgres ? lackingPrograms : 'BRIDGE_TEST_STORE=postgres'
+
 export interface HarnessOptions {
   /** Options of each node, by its index. */
   readonly node?: (index: number) => ProcessOptions
+  /** An earlier edition of the published file for HAProxy. */
+  readonly balancer?: string | undefined
   /** False starts no standby. */
   readonly standby?: boolean
+  /** True puts PgBouncer with pooling of transactions between the links and the database. */
+  readonly pooler?: boolean
+  /** True lets `setClock` set the clock of the database. */
+  readonly movesClock?: boolean
 }
+
+/** The same for tests behind PgBouncer. */
+export const lackingPooler = lacking || (hasPooler ? '' : 'pgbouncer')
 
 const names = ['a', 'b', 'c'] as const
 
@@ -39,6 +51,8 @@ export class Harness {
   primary: Cluster
   standby: Cluster | undefined
   readonly #storePort: number
+  #aheadMs = 0
+  readonly #pooler: Pooler | undefined
 
   private constructor(parts: Parts) {
     this.nodes = parts.nodes
@@ -49,6 +63,7 @@ export class Harness {
     this.objects = parts.objects
     this.primary = parts.primary
     this.standby = parts.standby
+    this.#pooler = parts.pooler
     this.#storePort = Number(new URL(parts.objects.endpoint).port)
   }
 
@@ -66,12 +81,17 @@ export class Harness {
       if (standby !== undefined) requireStandby(primary)
       const objects = await made(startObjectStore(), (it) => it.close())
       const storePort = Number(new URL(objects.endpoint).port)
+      const pooler = options.pooler
+        ? await made(startPooler(primary.url, 'transaction'), (it) => it.close())
+        : undefined
+      const way = pooler?.url ?? primary.url
+      if (options.movesClock) await primary.query(clockThatCanBeSet)
       const port = await freePort()
       const links: Link[] = []
       const storeLinks: Link[] = []
       const nodes: ServerProcess[] = []
       for (const [index, name] of names.entries()) {
-        const link = await made(startLink(primary.port), (it) => it.close())
+        const link = await made(startLink(Number(new URL(way).port)), (it) => it.close())
         const storeLink = await made(startLink(storePort), (it) => it.close())
         const given = options.node?.(index) ?? {}
         const settings = {
@@ -83,20 +103,29 @@ export class Harness {
           ...given.settings,
         }
         const environment = { ...testKeys, ...given.environment }
-        const database = { url: link.urlOf(primary.url) }
+        const database = { url: link.urlOf(way) }
         const node = startNode(database, name, nodes[0], { ...given, settings, environment })
         nodes.push(await made(node, (it) => closeNodes([it])))
         links.push(link)
         storeLinks.push(storeLink)
       }
       const ports = nodes.map((node) => node.port)
-      const balancer = await made(Balancer.start(port, ports), (it) => it.close())
+      const balancer = await made(Balancer.start(port, ports, options.balancer), (it) => it.close())
       const owner = await setUpOwner(balancer.url, nodes[0]?.setupLink ?? '')
-      return new Harness({ nodes, balancer, links, storeLinks, owner, objects, primary, standby })
+      return new Harness({ nodes, balancer, links, storeLinks, owner, objects, primary, standby, pooler })
     } catch (error) {
       for (const cleanUp of cleanups.reverse()) await cleanUp()
       throw error
     }
+  }
+
+  /** The time of the database. */
+  readonly now = (): Date => new Date(Date.now() + this.#aheadMs)
+
+  /** Sets the clock of the database. Clients that sign by `now` follow. */
+  async setClock(aheadMs: number): Promise<void> {
+    await this.primary.query("UPDATE shim.clock SET ahead = $1 * interval '1 ms'", [aheadMs])
+    this.#aheadMs = aheadMs
   }
 
   get url(): string {
@@ -109,6 +138,17 @@ export class Harness {
     await node?.kill('SIGKILL')
     await meanwhile()
     await node?.start()
+  }
+
+  /**
+   * Stops a node as an upgrade does, and starts its program, or another one. Resolves with the end of the old
+   * process.
+   */
+  async replaceNode(index: number, program?: string): Promise<Ending | undefined> {
+    const node = this.nodes[index]
+    const ending = await node?.kill('SIGTERM')
+    await node?.start(program === undefined ? {} : { program })
+    return ending
   }
 
   async killBalancer(): Promise<void> {
@@ -157,6 +197,7 @@ export class Harness {
     await closeNodes(this.nodes)
     for (const link of [...this.links, ...this.storeLinks]) await link.close()
     await this.objects.close()
+    await this.#pooler?.close()
     await this.standby?.close()
     await this.primary.close()
   }
@@ -171,6 +212,7 @@ interface Parts {
   readonly objects: ObjectStore
   readonly primary: Cluster
   readonly standby: Cluster | undefined
+  readonly pooler: Pooler | undefined
 }
 
 /** A standby that was down for seconds continues from the WAL that the primary has kept. */
@@ -180,3 +222,12 @@ function requireStandby(primary: Cluster): void {
   primary.configure(["synchronous_standby_names = 'standby'"])
   primary.reload()
 }
+
+/** Puts a function that a test can set in place of the clock that the nodes read. */
+const clockThatCanBeSet = `
+  CREATE SCHEMA shim;
+  CREATE TABLE shim.clock (ahead interval);
+  INSERT INTO shim.clock VALUES ('0');
+  CREATE FUNCTION shim.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT pg_catalog.clock_timestamp() + ahead FROM shim.clock';
+  ALTER ROLE postgres IN DATABASE postgres SET search_path = public, shim, pg_catalog`

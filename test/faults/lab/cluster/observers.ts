@@ -12,7 +12,8 @@ import type { ServerProcess } from '../../../support/process.ts'
 import { machineMs } from '../client-log.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
-import type { ClusterRun, Held, Probe, Replay } from './rules.ts'
+import type { ClusterRun, Held, Probe, Refusal, Replay } from './rules.ts'
+import { isSkewed } from './skew.ts'
 
 const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
@@ -28,6 +29,7 @@ export class Observers {
   readonly #probes: Probe[] = []
   readonly #replays: Replay[] = []
   readonly #held: Held[] = []
+  readonly #refusals: Refusal[] = []
   readonly #working: Promise<unknown>
   /** Times at which writes were confirmed. */
   readonly confirmedMs: number[] = []
@@ -64,7 +66,7 @@ export class Observers {
       return (node, query) => ownerAt(node, owner).call({ target: `${target}?${query}` })
     }
     const byAgent = (agent: TestAgent, target: string): Reading['read'] => {
-      return (node, query) => agentAt(node, agent).call({ target: `${target}?${query}` })
+      return (node, query) => agentAt(node, agent, harness.now).call({ target: `${target}?${query}` })
     }
     const project = `/api/admin/projects/${projectId}`
     const readings: Reading[] = [
@@ -89,6 +91,11 @@ export class Observers {
     return pick(this.#chance, this.#harness.nodes) as ServerProcess
   }
 
+  /** The agent at any node, by the clock of the database. */
+  #at(agent: TestAgent): TestAgent {
+    return agentAt(this.#node, agent, this.#harness.now)
+  }
+
   #followAll(): Promise<void>[] {
     return this.#followers.map(async (follower) => {
       while (!this.#isOver) {
@@ -106,13 +113,14 @@ export class Observers {
       const confirmedMs = machineMs()
       if (id !== undefined) {
         this.confirmedMs.push(confirmedMs)
-        const reader = agentAt(this.#node, this.#oval)
+        const reader = this.#at(this.#oval)
         const target = `/api/v1/${isTask ? 'tasks' : 'messages'}/${id}`
         const readMs = machineMs()
-        const reply = await answered(reader.call({ target }))
+        const reply = await answered(this.#noted(`a read of ${target}`, reader.call({ target })))
         const status = reply?.status ?? 503
         const what = isTask ? `task ${id}` : `message ${id}`
-        if (status < 500) this.#probes.push({ what, confirmedMs, readMs, seen: status === 200 })
+        if (reply !== undefined && status < 500 && !isSkewed(reply))
+          this.#probes.push({ what, confirmedMs, readMs, seen: status === 200 })
       }
       await sleep(pauseMs)
     }
@@ -130,22 +138,34 @@ export class Observers {
           body: { conversation_id: this.#conversation, recipient_agent_id: to, type: 'note', body: key },
         }
     while (!this.#isOver) {
-      const reply = await answered(agentAt(this.#node, this.#ova).call(call))
+      const calling = this.#at(this.#ova).call(call)
+      const reply = await answered(this.#noted(`a write to ${call.target}`, calling))
       if (reply?.status === 200) {
         const answer = reply.json as { id: string; message?: { id: string } }
         return answer.message?.id ?? answer.id
       }
-      if (reply !== undefined && reply.status < 500) throw new Error(`a write answered ${reply.text}`)
+      if (reply !== undefined && reply.status < 500 && !isSkewed(reply))
+        throw new Error(`a write answered ${reply.text}`)
       await sleep(pauseMs)
     }
     return undefined
+  }
+
+  /** Notes a refusal. A record that is not found is a matter of the probes. */
+  async #noted(what: string, call: Promise<Reply>): Promise<Reply> {
+    const reply = await call
+    const { status, headers } = reply
+    if (status !== 200 && status !== 404 && !isSkewed(reply))
+      this.#refusals.push({ what, status, hasRetryAfter: headers['retry-after'] !== undefined })
+    return reply
   }
 
   /** Sends the same signed bytes to all nodes at once. */
   async #replay(): Promise<void> {
     while (!this.#isOver) {
       const target = '/api/v1/inbox/messages?limit=1'
-      const headers = this.#oval.sign({ target }, '')
+      const time = Math.floor(this.#harness.now().getTime() / 1000)
+      const headers = this.#oval.sign({ target, time }, '')
       const sent = this.#harness.nodes.map(({ url }) =>
         exchange(url, { method: 'GET', target, headers }).then(outcomeOf, () => 'away'),
       )
@@ -175,7 +195,8 @@ export class Observers {
     const followed = []
     for (const follower of this.#followers)
       followed.push(await follower.end(this.#harness.nodes, this.#harness.primary))
-    return { followed, probes: this.#probes, replays: this.#replays, held: this.#held }
+    const [probes, replays, held, refusals] = [this.#probes, this.#replays, this.#held, this.#refusals]
+    return { followed, probes, replays, held, refusals }
   }
 
   async close(): Promise<void> {

@@ -48,6 +48,11 @@ export class Recorder {
     this.operations.push({ ...offer, code: null, answer, invoked: 0, returned: machineMs() })
   }
 
+  /** The number of reads of the inbox whose answer has not arrived. */
+  get lostReads(): number {
+    return this.operations.filter(({ op, outcome }) => op === 'inbox' && outcome === 'info').length
+  }
+
   close(): Promise<void> {
     return this.#pool.close()
   }
@@ -87,5 +92,6 @@ function knownOf(url: string, init: Init): Known | undefined {
 function resultOf(status: number, answer: string): Pick<Operation, 'outcome' | 'code' | 'answer'> {
   if (status === 200) return { outcome: 'ok', code: null, answer }
   const code = answer.startsWith('{') ? (JSON.parse(answer) as { error: string }).error : `proxy_${status}`
-  return { outcome: status >= 500 ? 'info' : 'fail', code, answer }
+  // A refusal for its time says nothing about the request, which is signed again.
+  return { outcome: status >= 500 || code === 'clock_skew' ? 'info' : 'fail', code, answer }
 }

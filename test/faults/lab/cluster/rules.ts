@@ -40,12 +40,21 @@ export interface Lane {
   readonly away: readonly (readonly [fromMs: number, toMs: number])[]
 }
 
+/** A refusal of a request that any node serves. */
+export interface Refusal {
+  readonly what: string
+  readonly status: number
+  /** Whether it named the time after which to retry. */
+  readonly hasRetryAfter: boolean
+}
+
 export interface ClusterRun {
   readonly followed: readonly Followed[]
   readonly probes: readonly Probe[]
   readonly replays: readonly Replay[]
   readonly held: readonly Held[]
   readonly lanes: readonly Lane[]
+  readonly refusals: readonly Refusal[]
 }
 
 export type ClusterRule = (run: ClusterRun) => string[]
@@ -106,12 +115,20 @@ export function lanesMakeProgress({ lanes }: ClusterRun): string[] {
   })
 }
 
+/** A node refuses what any node serves only with 503 and the time after which to retry. */
+export function refusalsNameATime({ refusals }: ClusterRun): string[] {
+  return refusals
+    .filter(({ status, hasRetryAfter }) => status !== 503 || !hasRetryAfter)
+    .map(({ what, status }) => `${what} was answered ${status}`)
+}
+
 export const clusterRules: readonly ClusterRule[] = [
   followersSeeEachRecordOnce,
   confirmedEffectsAreSeen,
   noncesAreAcceptedOnce,
   claimsAndSessionsHaveOneHolder,
   lanesMakeProgress,
+  refusalsNameATime,
 ]
 
 /** Returns the sentences of all rules that found a fault, each after the rule's name. */

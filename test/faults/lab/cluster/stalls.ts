@@ -15,16 +15,23 @@ export interface Stall {
   readonly tookMs: number
 }
 
-/** For each victim the step that took the longest time beyond the median of its kind. */
-export function worstStalls(steps: readonly Step[], rounds: readonly Round[]): Map<Victim, Stall> {
+/** How much longer than the median of its kind each step took. */
+export function stallsOf(steps: readonly Step[]): (Step & Stall)[] {
   const ended = steps.filter(({ endedMs }) => endedMs < Number.POSITIVE_INFINITY)
   const usual = new Map(kinds.map((kind) => [kind, medianOf(ended.filter((step) => step.kind === kind))]))
+  return ended.map((step) => {
+    const tookMs = step.endedMs - step.begunMs
+    return { ...step, tookMs, ms: tookMs - (usual.get(step.kind) ?? 0) }
+  })
+}
+
+/** For each victim the step that took the longest time beyond the median of its kind. */
+export function worstStalls(steps: readonly Step[], rounds: readonly Round[]): Map<Victim, Stall> {
   const worst = new Map<Victim, Stall>()
+  const stalls = stallsOf(steps)
   for (const { victim, fromMs, toMs } of rounds)
-    for (const { kind, begunMs, endedMs } of ended) {
-      if (endedMs < fromMs || begunMs > toMs) continue
-      const tookMs = endedMs - begunMs
-      const stall = { kind, tookMs, ms: tookMs - (usual.get(kind) ?? 0) }
+    for (const stall of stalls) {
+      if (stall.endedMs < fromMs || stall.begunMs > toMs) continue
       if (stall.ms > (worst.get(victim)?.ms ?? Number.NEGATIVE_INFINITY)) worst.set(victim, stall)
     }
   return worst

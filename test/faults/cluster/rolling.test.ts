@@ -1,0 +1,130 @@
+/**
+ * Three nodes are upgraded one after the other under the full story, through four versions of the program: the
+ * one before the newest migration, built from its commit, the one of this run, one whose migration expands each
+ * table, and one whose migration contracts them again. Two versions serve side by side. The last step ends a
+ * node that was forgotten, and such a node does not start again. No acknowledged effect is lost, each happens
+ * once, no request takes two seconds, and no step of the story two seconds more than usual.
+ * `BRIDGE_ROLLING_UPGRADES=20` is the number of upgrades, each of an installation of its own. Without it the
+ * test is skipped, because its bounds need a machine without other work.
+ */
+import { expect, test } from 'vitest'
+import { migrations } from '../../../server/database/migrations/index.ts'
+import type { ServerProcess } from '../../support/process.ts'
+import { program as ours } from '../../support/program.ts'
+import { lacking } from '../lab/cluster/harness.ts'
+import { Scene } from '../lab/cluster/scene.ts'
+import { stallsOf, toldOf } from '../lab/cluster/stalls.ts'
+import { commitBefore, contract, expand, fileAt, Versions } from '../lab/cluster/versions.ts'
+
+const long = process.env.BRIDGE_ROLLING_UPGRADES
+const upgrades = Number(long ?? 0)
+const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const stallWithinMs = 2000
+const newest = migrations.length
+const commit = commitBefore()
+const needed = [
+  ...(long === undefined ? ['BRIDGE_ROLLING_UPGRADES'] : []),
+  ...(commit === undefined ? ['the history of this clone: git fetch --unshallow'] : []),
+]
+const why = lacking || needed.join(', ')
+
+const ended = { code: 0, signal: null }
+/** The status of a node that a newer program has outdated. */
+const outdated = { code: 7, signal: null }
+
+test.skipIf(why !== '')(
+  `${upgrades} rolling upgrades cost no effect (seed ${seed}) ${why}`,
+  async () => {
+    const versions = new Versions()
+    try {
+      const older = versions.buildOf(commit ?? '')
+      const wider = versions.withSteps(expand)
+      const last = versions.withSteps(expand, contract(newest + 1))
+      for (let round = 0; round < upgrades; round += 1)
+        await upgrade({ seed: seed + round, older, wider, last })
+    } finally {
+      versions.close()
+    }
+  },
+  3_600_000,
+)
+
+interface Programs {
+  readonly seed: number
+  readonly older: string
+  readonly wider: string
+  readonly last: string
+}
+
+async function upgrade({ seed, older, wider, last }: Programs): Promise<void> {
+  const scene = await Scene.start({
+    ...{ seed, standby: true, node: () => ({ program: older }) },
+    // The present file may need the present program: who upgrades renews the file afterwards.
+    balancer: fileAt(commit ?? '', 'examples/deploy/haproxy-nodes.cfg'),
+  })
+  try {
+    const { harness } = scene
+    const forgotten = harness.nodes[1] as ServerProcess
+    const replace = async (index: number, program: string) => {
+      const [ending] = await Promise.all([harness.replaceNode(index, program), scene.plays(1)])
+      expect(ending).toEqual(ended)
+      await expect.poll(() => isReady(harness.nodes[index]), { interval: 50 }).toBe(true)
+    }
+    /** The migrations of the database, and those that the program of each node knows. */
+    const known = async () => {
+      const [recorded] = await harness.primary.query<{ count: string }>(
+        'SELECT count(*) FROM schema_migrations',
+      )
+      const nodes = await harness.primary.query<{ program: string }>(
+        'SELECT program FROM nodes ORDER BY name',
+      )
+      return { recorded: Number(recorded?.count), nodes: nodes.map((node) => Number(node.program)) }
+    }
+    expect(await known()).toEqual({ recorded: newest - 1, nodes: [newest - 1, newest - 1, newest - 1] })
+    await scene.plays(4)
+
+    await replace(2, ours)
+    expect(await known()).toEqual({ recorded: newest, nodes: [newest - 1, newest - 1, newest] })
+    await scene.plays(4)
+    await replace(0, ours)
+    await replace(1, ours)
+
+    await replace(2, wider)
+    expect(await known()).toEqual({ recorded: newest + 1, nodes: [newest, newest, newest + 1] })
+    await scene.plays(4)
+    await replace(0, wider)
+
+    await replace(2, last)
+    const [drained] = await Promise.all([forgotten.ended, scene.plays(4)])
+    expect(drained).toEqual(outdated)
+    expect(await known()).toEqual({ recorded: newest + 2, nodes: [newest + 1, newest + 2] })
+    for (const program of [ours, older])
+      await expect(forgotten.start({ program })).rejects.toThrow(
+        /but this program only knows \d+; run the newer program.*install that version or a newer one/s,
+      )
+    expect(await forgotten.ended).toEqual(outdated)
+    await forgotten.start({ program: last })
+    await replace(0, last)
+    await scene.plays(4)
+    expect(await known()).toEqual({ recorded: newest + 2, nodes: [newest + 2, newest + 2, newest + 2] })
+
+    const { wrong, run } = await scene.end()
+    const isDrained = (sentence: string) => sentence.includes('this node drains and stops')
+    expect(wrong.filter(isDrained)).toHaveLength(1)
+    expect(wrong.filter((sentence) => !isDrained(sentence))).toEqual([])
+    const stalls = stallsOf(scene.steps).toSorted((one, other) => other.ms - one.ms)
+    process.stderr.write(`${stalls.slice(0, 3).map(toldOf).join('\n')}\n`)
+    expect(stalls.filter(({ ms }) => ms >= stallWithinMs).map(toldOf)).toEqual([])
+    // What a stream brought has no beginning.
+    const requests = run.operations
+      .filter(({ outcome, invoked }) => outcome === 'ok' && invoked > 0)
+      .map(({ op, invoked, returned }) => ({ op, ms: returned - invoked }))
+    expect(requests.filter(({ ms }) => ms >= stallWithinMs)).toEqual([])
+  } finally {
+    await scene.close()
+  }
+}
+
+async function isReady(node: ServerProcess | undefined): Promise<boolean> {
+  return (await fetch(`${node?.url}/api/ready`)).ok
+}

@@ -1,0 +1,41 @@
+/** The time until a wait at one node has a message that was sent at another. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { enroll, type TestAgent } from '../../../support/agent.ts'
+import { agentAt } from '../../../support/nodes.ts'
+import type { ServerProcess } from '../../../support/process.ts'
+import { openWait } from '../../../support/waits.ts'
+import type { Harness } from './harness.ts'
+
+/** A node looks for new messages once a second, and the request itself takes some time. */
+export const wakeWithinMs = 1500
+
+export type Friends = readonly [ada: TestAgent, ben: TestAgent]
+
+/** Two agents in a project of their own. */
+export async function makeFriends({ owner, url }: Harness): Promise<Friends> {
+  const project = await owner.createProject('friends')
+  const one = async (name: string) => {
+    const { id } = await owner.createAgent(project.id, name)
+    const agent = await enroll(url, await owner.enrollmentCode(project.id, id), () => new Date())
+    await agent.startSession()
+    return agent
+  }
+  return [await one('ada'), await one('ben')]
+}
+
+/** Milliseconds from the answer to a send at the node `from` until a wait at the node `to` has the message. */
+export async function wakeMs(harness: Harness, from: number, to: number, [ada, ben]: Friends) {
+  const [sender, reader] = [harness.nodes[from], harness.nodes[to]] as [ServerProcess, ServerProcess]
+  const there = agentAt(reader, ben)
+  const here = agentAt(sender, ada)
+  const conversation = await here.conversationWith(ben.id)
+  const wait = openWait(there)
+  await sleep(200)
+  const { id } = await here.send(conversation, ben.id, 'wake')
+  const sentMs = performance.now()
+  expect((await wait.answer)?.body.messages?.map((each) => each.id)).toEqual([id])
+  const tookMs = performance.now() - sentMs
+  await there.acknowledge(id)
+  return tookMs
+}
