@@ -78,6 +78,8 @@ export async function partlySent(by: TestAgent, id: string, body: Buffer, bytes:
   })
   call.write(body.subarray(0, bytes))
   return {
+    /** Resolves with the status of the answer, or when the connection was cut. */
+    answered,
     finish(): Promise<number | 'cut'> {
       call.end(body.subarray(bytes))
       return answered

@@ -47,12 +47,16 @@ export async function startTwoNodes({
 }
 
 /** The same agent with the same session, which calls another node. */
-export function agentAt({ url }: { readonly url: string }, agent: TestAgent): TestAgent {
+export function agentAt(
+  { url }: { readonly url: string },
+  agent: TestAgent,
+  clock = () => new Date(),
+): TestAgent {
   const bound = {
     ...(agent.device && { device: agent.device }),
     ...(agent.secret && { secret: agent.secret }),
   }
-  const there = new TestAgent(url, agent.keys, agent.enrolled, () => new Date(), bound)
+  const there = new TestAgent(url, agent.keys, agent.enrolled, clock, bound)
   there.session = agent.session
   return there
 }

@@ -14,12 +14,22 @@ export async function settlePeople(
   policy: { readonly message_budget?: number } = {},
 ): Promise<People> {
   const owner = await setUpOwner(server.url, server.setupLink)
-  const project = await owner.createProject('demo', { policy })
-  const agent = async (name: string) => {
-    const { id } = await owner.createAgent(project.id, name)
+  return { owner, ...(await pairIn(server, owner, 'demo', policy)) }
+}
+
+/** Creates a project with two paired agents. */
+export async function pairIn(
+  server: { readonly url: string },
+  owner: TestOwner,
+  name: string,
+  policy: { readonly message_budget?: number } = {},
+): Promise<Omit<People, 'owner'>> {
+  const project = await owner.createProject(name, { policy })
+  const agent = async (its: string) => {
+    const { id } = await owner.createAgent(project.id, its)
     const enrolled = await enroll(server.url, await owner.enrollmentCode(project.id, id), () => new Date())
     await enrolled.startSession()
     return enrolled
   }
-  return { owner, project, ada: await agent('ada'), ben: await agent('ben') }
+  return { project, ada: await agent('ada'), ben: await agent('ben') }
 }

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { generateKeyPair, type KeyPair } from '../../sdk/signing/keys.ts'
 import { TestAgent } from './agent.ts'
 import { isOnPostgres } from './postgres.ts'
-import { openStore } from './test-store.ts'
+import { openStore, type TestStore } from './test-store.ts'
 
 export interface Seeded {
   readonly keys: KeyPair
@@ -33,32 +33,39 @@ export function populate(data: string, count: number, senders: number): Populati
     sessionId: randomUUID(),
   }))
   const database = openStore(data)
-  const insert = (table: string, row: Readonly<Record<string, string | number | null>>) => {
-    const names = Object.keys(row)
-    const places = names.map(() => '?').join(', ')
-    database
-      .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${places})`)
-      .run(...Object.values(row))
-  }
+  const insert = (table: string, rows: readonly Row[]) => insertRows(database, table, rows)
   try {
     database.exec('BEGIN')
-    insert('projects', {
-      ...{ id: projectId, name: projectId, description: '', state: 'active', message_budget: 1_000_000 },
-      ...{ created_at: now, updated_at: now },
-    })
-    if (isOnPostgres) insert('lanes', { lane: projectId, last: '' })
-    for (const agent of agents) insertAgent(insert, projectId, agent, now)
-    const conversations = agents.map((agent, index) => {
+    insert('projects', [
+      {
+        ...{ id: projectId, name: projectId, description: '', state: 'active', message_budget: 1_000_000 },
+        ...{ created_at: now, updated_at: now },
+      },
+    ])
+    if (isOnPostgres) insert('lanes', [{ lane: projectId, last: '' }])
+    const own = agents.map((agent) => rowsOf(projectId, agent, now))
+    for (const table of ['agents', 'credentials', 'sessions'] as const)
+      insert(
+        table,
+        own.map((rows) => rows[table]),
+      )
+    const pairs = agents.flatMap((agent, index) => {
       const sender = agents[index % senders] as Seeded
       const [agent_a, agent_b] = [sender.agentId, agent.agentId].sort() as [string, string]
-      if (agent_a === agent_b) return ''
-      const pair = { project_id: projectId, agent_a, agent_b }
-      insert('pairings', { id: randomUUID(), ...pair, enabled: 1, updated_at: now })
-      const id = randomUUID()
-      const counts = { last_sequence: 0, removed_through_sequence: 0 }
-      insert('conversations', { id, ...pair, kind: 'peer', ...counts, created_at: now })
-      return id
+      return agent_a === agent_b ? [] : [{ index, project_id: projectId, agent_a, agent_b }]
     })
+    const open = { enabled: 1, updated_at: now }
+    insert(
+      'pairings',
+      pairs.map(({ index: _, ...pair }) => ({ id: randomUUID(), ...pair, ...open })),
+    )
+    const conversations = agents.map(() => '')
+    for (const { index } of pairs) conversations[index] = randomUUID()
+    const fresh = { kind: 'peer', last_sequence: 0, removed_through_sequence: 0, created_at: now }
+    insert(
+      'conversations',
+      pairs.map(({ index, ...pair }) => ({ id: conversations[index] ?? '', ...pair, ...fresh })),
+    )
     database.exec('COMMIT')
     return { projectId, agents, conversations }
   } finally {
@@ -66,30 +73,40 @@ export function populate(data: string, count: number, senders: number): Populati
   }
 }
 
-type Insert = (table: string, row: Readonly<Record<string, string | number | null>>) => void
+type Row = Readonly<Record<string, string | number | null>>
 
-function insertAgent(insert: Insert, project_id: string, agent: Seeded, now: string): void {
+/** On PostgreSQL each statement waits for its answer. */
+const rowsAtOnce = 500
+
+/** Inserts rows with the same columns. */
+function insertRows(database: TestStore, table: string, rows: readonly Row[]): void {
+  const names = Object.keys(rows[0] ?? {})
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+    const some = rows.slice(start, start + rowsAtOnce)
+    const places = some.map(() => `(${names.map(() => '?').join(', ')})`).join(', ')
+    const values = some.flatMap((row) => names.map((name) => row[name] ?? null))
+    database.prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES ${places}`).run(...values)
+  }
+}
+
+function rowsOf(project_id: string, agent: Seeded, now: string) {
   const words = { role_name: '', description: '', prompt_template: '', instructions: '' }
-  insert('agents', {
-    ...{ id: agent.agentId, project_id, name: agent.agentId, ...words },
-    ...{ state: 'enabled', session_generation: 1, created_at: now },
-  })
-  insert('credentials', {
-    ...{ id: agent.credentialId, project_id, agent_id: agent.agentId, binding: 'key' },
-    ...{ public_key: agent.keys.publicKey, scopes: '["messages","tasks","transfers"]' },
-    ...{ fingerprint: '', created_at: now },
-  })
-  insert('sessions', {
-    ...{ id: agent.sessionId, project_id, agent_id: agent.agentId, credential_id: agent.credentialId },
-    ...{
-      instance_id: randomUUID(),
-      generation: 1,
-      state: 'active',
-      client_name: 'test',
-      client_version: '1',
+  const own = { project_id, agent_id: agent.agentId }
+  const client = { client_name: 'test', client_version: '1' }
+  return {
+    agents: {
+      ...{ id: agent.agentId, project_id, name: agent.agentId, ...words },
+      ...{ state: 'enabled', session_generation: 1, created_at: now },
     },
-    ...{ started_at: now, last_contact_at: now },
-  })
+    credentials: {
+      ...{ id: agent.credentialId, ...own, binding: 'key', public_key: agent.keys.publicKey },
+      ...{ scopes: '["messages","tasks","transfers"]', fingerprint: '', created_at: now },
+    },
+    sessions: {
+      ...{ id: agent.sessionId, ...own, credential_id: agent.credentialId, instance_id: randomUUID() },
+      ...{ generation: 1, state: 'active', ...client, started_at: now, last_contact_at: now },
+    },
+  }
 }
 
 export function asTestAgent(

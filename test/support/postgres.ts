@@ -29,6 +29,12 @@ export function storeEnvironment(args: readonly string[]): Readonly<Record<strin
   return isOnPostgres && isNamed ? { BRIDGE_DATABASE_URL: databaseUrl(data) } : {}
 }
 
+/** The variables by which a program finds a data folder and its database. */
+export const hostEnvironment = (data: string): Readonly<Record<string, string>> => ({
+  BRIDGE_DATA: data,
+  ...storeEnvironment(['--data', data]),
+})
+
 /** Address of the database of a data folder. */
 export const databaseUrl = (data: string): string => urlOf(nameOf(data))
 

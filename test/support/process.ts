@@ -8,13 +8,14 @@
  * - The port is below the range for outgoing connections. A client that calls a stopped server could
  *   otherwise get that same port as its own source port and connect to itself.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { readConfig } from '../../server/config.ts'
 import { initServer, issueSetupLink } from '../../server/host/init.ts'
 import type { SettingName } from '../../server/settings.ts'
@@ -37,6 +38,8 @@ export interface ProcessOptions {
   readonly joins?: { readonly data: string } | undefined
   /** The time at which the program believes it starts. */
   readonly clockFrom?: Date
+  /** The file that `node` runs, for another version of the program. It makes the installation too. */
+  readonly program?: string
   /** More variables of the program. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -123,6 +126,11 @@ class Supervised implements ServerProcess {
       copyFileSync(join(joins.data, 'envelope.key'), join(this.data, 'envelope.key'))
       return
     }
+    if (this.#options.program !== undefined) {
+      const made = await promisify(execFile)(process.execPath, this.#command('init'))
+      this.setupLink = (JSON.parse(made.stdout) as { setup_link: string }).setup_link
+      return
+    }
     if (this.#namesDatabase()) {
       this.setupLink = (await initServer(config)).setupLink
       return
@@ -140,13 +148,9 @@ class Supervised implements ServerProcess {
   async start(options: ProcessOptions = {}): Promise<void> {
     await this.ended
     this.#options = { ...this.#options, ...options }
-    const flags = Object.entries(this.#settings()).map(
-      ([name, value]) => `--${name.replaceAll('_', '-')}=${value}`,
-    )
-    const command = [program, 'server', 'start', '--json', ...flags]
     const { errorsTo } = this.#options
     const errors = errorsTo === undefined ? ('pipe' as const) : openSync(resolve(this.folder, errorsTo), 'a')
-    const child = spawn(process.execPath, ['--import', preload, ...command], {
+    const child = spawn(process.execPath, ['--import', preload, ...this.#command('start')], {
       stdio: ['pipe', 'pipe', errors],
       env: this.#environment(),
     })
@@ -158,6 +162,13 @@ class Supervised implements ServerProcess {
     })
     await this.#ready(child)
     child.kill('SIGUSR2')
+  }
+
+  #command(verb: 'init' | 'start'): string[] {
+    const flags = Object.entries(this.#settings()).map(
+      ([name, value]) => `--${name.replaceAll('_', '-')}=${value}`,
+    )
+    return [this.#options.program ?? program, 'server', verb, '--json', ...flags]
   }
 
   async #ready(child: ChildProcess): Promise<void> {

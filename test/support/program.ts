@@ -15,7 +15,7 @@ export const builtClient = builtFolder && join(builtFolder, 'client')
 /** Running `node` with this file is the command `bridge`. */
 export const program =
   builtFolder === undefined
-    ? fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
+    ? fileURLToPath(new URL('../../cli/launch.ts', import.meta.url))
     : join(builtFolder, 'bridge.cjs')
 
 /** Node's compile cache of the bundles, kept between starts. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { databasePath } from '../../../server/storage/data-folder.ts'
 import { isOnPostgres } from '../../support/postgres.ts'
-import { StoredReader } from '../../support/stored.ts'
+import { expectSame, StoredReader } from '../../support/stored.ts'
 import { tamper } from '../../support/tamper.ts'
 import { kinds, type MutationId } from '../endpoints/recorded.ts'
 import { send } from '../endpoints/send.ts'
@@ -51,6 +51,9 @@ test.each(changing.map((entry) => ({ id: entry.id, entry })))(
     const before = stores.map((store) => store.read())
     const { status, json } = await send(entry, ready)
     expect([status, json]).toMatchObject([500, { error: 'internal' }])
-    expect(stores.map((store) => store.read())).toEqual(before)
+    expectSame(
+      stores.map((store) => store.read()),
+      before,
+    )
   },
 )

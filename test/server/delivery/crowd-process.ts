@@ -2,8 +2,8 @@
  * Many listeners in one process, each as cheap as possible: one socket, prebuilt request bytes, and a search
  * for one expected text. The server is measured, so the client must not be the bottleneck.
  *
- * Started by `crowd.ts` with an IPC channel: it receives the listeners, then reports when all are open and
- * when each got its message.
+ * Started by `crowd.ts` with an IPC channel: it receives the listeners, then reports when all are open, when
+ * one is opened again, and when each got its message.
  */
 import { connect, type Socket } from 'node:net'
 import { importPrivateKey } from '../../../sdk/signing/keys.ts'
@@ -41,7 +41,9 @@ class Listener {
     socket.on('data', (bytes) => this.#hear(socket, bytes))
     socket.on('error', () => {})
     socket.on('close', () => {
-      if (!this.#done) setTimeout(() => this.open(), retryMs)
+      if (this.#done) return
+      report({ openedAgain: 1 })
+      setTimeout(() => this.open(), retryMs)
     })
     if (this.#speak.opens === undefined) socket.once('connect', () => this.#opened.resolve())
     return this.#opened.promise

@@ -22,11 +22,16 @@ export interface CrowdOrder {
   readonly members: readonly CrowdMember[]
 }
 
-export type CrowdReport = { readonly opened: number } | { readonly arrived: number; readonly atMs: number }
+export type CrowdReport =
+  | { readonly opened: number }
+  | { readonly openedAgain: number }
+  | { readonly arrived: number; readonly atMs: number }
 
 export interface Crowd {
   /** The time at which each member got its message, in milliseconds of the machine's clock. */
   readonly arrivals: ReadonlyMap<number, number>
+  /** Number of connections that were opened in place of a closed one. */
+  openedAgain(): number
   close(): Promise<void>
 }
 
@@ -39,15 +44,17 @@ export async function openCrowd(
 ): Promise<Crowd> {
   const child = fork(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const arrivals = new Map<number, number>()
+  let openedAgain = 0
   const opened = Promise.withResolvers<void>()
   child.on('message', (report: CrowdReport) => {
     if ('opened' in report) opened.resolve()
+    else if ('openedAgain' in report) openedAgain += report.openedAgain
     else arrivals.set(report.arrived, report.atMs)
   })
   child.once('exit', (code) => opened.reject(new Error(`the crowd's process ended with ${code}`)))
   child.send({ ...where, members: agents.map(asMember) } satisfies CrowdOrder)
   await opened.promise
-  return { arrivals, close: () => end(child) }
+  return { arrivals, openedAgain: () => openedAgain, close: () => end(child) }
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -5,7 +5,7 @@
  * Contract §6.
  */
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, openSocket, transports } from '../../support/streams.ts'
@@ -66,6 +66,7 @@ describe.each(transports)('over the %s', (name, open) => {
 
   test('an unacknowledged message is offered again after sixty seconds, an acknowledged one never', async () => {
     const own = await startBridge()
+    onTestFinished(own.clock.hold())
     const { sender, reader, conversation } = await pair(own)
     const stream = await listen(own, reader, open)
     await sendAll(sender, conversation, reader, ['kept', 'done'])

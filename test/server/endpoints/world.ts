@@ -30,9 +30,10 @@ export interface Pair {
 
 export class World {
   readonly bridge: TestBridge
-  /** Every data folder made so far. */
+  /** The data folder of each server that runs. */
   readonly folders: string[]
   readonly #closers: (() => Promise<void>)[] = []
+  #closed: Promise<void> | undefined
   #names = 0
   #telemetryToken: Promise<string> | undefined
 
@@ -152,11 +153,15 @@ export class World {
     this.#closers.push(close)
   }
 
-  /** Starts a separate server of the same kind. */
+  /** Starts a separate server of the same kind. It is closed with this one, unless it was closed before. */
   async elsewhere(options: BridgeOptions = {}): Promise<World> {
     const world = new World(await startBridge(options))
+    const { data } = world.bridge
+    this.folders.push(data)
+    world.onClose(async () => {
+      this.folders.splice(this.folders.indexOf(data), 1)
+    })
     this.#closers.push(() => world.close())
-    this.folders.push(world.bridge.data)
     return world
   }
 
@@ -191,7 +196,12 @@ export class World {
     return { url: server.url, token: new URL(server.setupLink ?? '').hash.slice(1) }
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     for (const close of this.#closers.reverse()) await close()
     this.#letGo()
     await this.bridge.close()

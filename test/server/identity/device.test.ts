@@ -3,7 +3,7 @@
  *
  * Threats T13, T14; contract §3, §5.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { transports } from '../../support/streams.ts'
@@ -155,6 +155,7 @@ describe('the challenge', () => {
 
   test('expires after sixty seconds', async () => {
     const own = await startBridge()
+    onTestFinished(own.clock.hold())
     const { id } = await own.owner.createAgent(own.project.id, 'late')
     const code = await own.owner.enrollmentCode(own.project.id, id, { binding: 'device' })
     const agent = await enroll(own.url, code, own.clock, device())

@@ -3,7 +3,7 @@
  *
  * Threats T8, T10; contract §5.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { enroll, legacyAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { storeFiles } from '../../support/test-store.ts'
@@ -169,6 +169,7 @@ test('a takeover does not count as a replacement by another instance, however of
 
 test('a grant expires, and then every credential of the agent may start a session', async () => {
   const own = await startBridge()
+  onTestFinished(own.clock.hold())
   const { grant, expires_at } = await own.owner.takeover(own.project.id, own.ada.id, { ttl_seconds: 60 })
   expect(Date.parse(expires_at) - own.clock().getTime()).toBeLessThanOrEqual(60_000)
   own.clock.advance(58)

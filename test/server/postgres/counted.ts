@@ -31,6 +31,7 @@ async function until(wanted: number, ask: () => Promise<number | null>): Promise
 export async function startCounter(database: string) {
   const target = new URL(database)
   const connections: { executed: number; begins: boolean }[] = []
+  const byText = new Map<string, number>()
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
     for (const [one, other] of [
@@ -42,6 +43,7 @@ export async function startCounter(database: string) {
     connections.push(counts)
     let unread = Buffer.alloc(0)
     let isStarted = false
+    const prepared = new Map<string, string>()
     near.on('data', (bytes: Buffer) => {
       far.write(bytes)
       unread = Buffer.concat([unread, bytes])
@@ -53,6 +55,8 @@ export async function startCounter(database: string) {
         if (unread.length < length) return
         const type = isStarted ? String.fromCharCode(unread[0] ?? 0) : ''
         if (type === 'E' || type === 'Q') counts.executed += 1
+        const text = textOf(type, unread.subarray(head + 4, length), prepared)
+        if (text !== undefined) byText.set(text, (byText.get(text) ?? 0) + 1)
         if (type === 'Q') counts.begins ||= unread.toString('latin1', 5, 10) === 'BEGIN'
         isStarted = true
         unread = unread.subarray(length)
@@ -70,8 +74,19 @@ export async function startCounter(database: string) {
     executed: () => sumOf(connections.filter(({ begins }) => begins)),
     /** Counts the statements of all connections. */
     executedOnAll: () => sumOf(connections),
+    /** Counts them by their text. */
+    byText: (): ReadonlyMap<string, number> => new Map(byText),
     close: () => server.close(),
   }
+}
+
+/** Returns the text of a statement that the message begins to execute. Keeps what it prepares. */
+function textOf(type: string, message: Buffer, prepared: Map<string, string>): string | undefined {
+  if (!['Q', 'P', 'B'].includes(type)) return undefined
+  const [first = '', second = ''] = message.toString('latin1', 0, 10_000).split('\0', 2)
+  if (type === 'Q') return first
+  if (type === 'P') prepared.set(first, second)
+  return type === 'B' ? prepared.get(second) : undefined
 }
 
 export interface Counted {

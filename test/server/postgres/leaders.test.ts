@@ -5,21 +5,10 @@ import { startTwoNodes, type TwoNodes } from '../../support/nodes.ts'
 import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
 import { createTask } from '../../support/tasks.ts'
 import { openUpkeep } from '../maintenance/upkeep.ts'
+import { leaseToAll, untilLed } from './lead-of-both.ts'
 
 const old = '2020-01-01T00:00:00.000Z'
 const digest = "sha256(convert_to(n::text, 'UTF8'))"
-
-/** Every lease is over when it is written, so each node that asks for it gets it. `led` lists them. */
-const leaseForAll = `
-  CREATE TABLE led (holder text PRIMARY KEY);
-  CREATE FUNCTION lease_for_all() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    INSERT INTO led VALUES (NEW.holder) ON CONFLICT DO NOTHING;
-    NEW.until := clock_timestamp() - interval '1 s';
-    RETURN NEW;
-  END $$;
-  CREATE TRIGGER lease_for_all BEFORE INSERT OR UPDATE ON leases FOR EACH ROW EXECUTE FUNCTION lease_for_all();
-  UPDATE leases SET until = clock_timestamp() - interval '1 s'; DELETE FROM led`
 
 const tasks = 40
 const messages = 80
@@ -50,9 +39,8 @@ describe.skipIf(!isOnPostgres)('two nodes that both believe they lead', () => {
 
   beforeAll(async () => {
     nodes = await startTwoNodes()
-    await query(leaseForAll)
-    const led = () => query('SELECT holder FROM led')
-    await vi.waitFor(async () => expect(await led()).toHaveLength(2), { timeout: 10_000, interval: 50 })
+    await leaseToAll(nodes.first.data)
+    await untilLed(nodes.first.data, 2)
   })
   afterAll(() => nodes?.close())
 

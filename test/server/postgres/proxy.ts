@@ -17,6 +17,11 @@ export interface DatabaseProxy {
    * cancels the cut.
    */
   cutAtStatement(number: number | undefined, when: 'before' | 'answer'): void
+  /**
+   * Calls back before each statement of a group of writes reaches the database. If it returns false, the
+   * connection is cut instead.
+   */
+  onStatement(arrives: (text: string) => boolean): void
   /** Discards all bytes of the connections that are open, in both directions. New connections work. */
   dropPackets(): void
   /** Cuts all connections and refuses new ones until `open` is called. */
@@ -34,6 +39,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
   let asked: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
   let askedNumber: { readonly number: number; readonly when: 'before' | 'answer' } | undefined
   let isOpen = true
+  let arrives = (_text: string): boolean => true
   let cuts = 0
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
@@ -65,6 +71,7 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
         isAnswerCut = true
       }
       for (const message of sent.take(bytes)) {
+        if (message.number !== undefined && !arrives(message.bytes.toString())) return cut()
         if (askedNumber !== undefined && message.number === askedNumber.number) {
           const { when } = askedNumber
           askedNumber = undefined
@@ -95,6 +102,9 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     },
     cutAtStatement(number, when) {
       askedNumber = number === undefined ? undefined : { number, when }
+    },
+    onStatement(asked) {
+      arrives = asked
     },
     dropPackets() {
       for (const silence of silencers) silence()

@@ -1,6 +1,9 @@
 /** Limits that two server processes on one database hold together. Runs with `BRIDGE_TEST_STORE=postgres`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
+import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { TestAgent } from '../../support/agent.ts'
 import { exchange, type Reply } from '../../support/http.ts'
 import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
@@ -15,7 +18,9 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
   let nodes: TwoNodes
   beforeAll(async () => {
     const rate = String(perSecond)
-    nodes = await startTwoNodes({ settings: { rate_per_second: rate, rate_burst: rate } })
+    const failures = String(limits.failedAuthPerMinute)
+    const settings = { rate_per_second: rate, rate_burst: rate, failed_auth_per_minute: failures }
+    nodes = await startTwoNodes({ settings })
     await Promise.all([untilPeers(nodes.first, 'notified'), untilPeers(nodes.second, 'notified')])
   })
   afterAll(() => nodes?.close())
@@ -43,6 +48,31 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     expect(Math.min(...refused)).toBeGreaterThan(0)
     expect(total).toBeGreaterThan(most / 4)
     expect(total).toBeLessThan(most * 1.5)
+  })
+
+  /** Uses the credential of an agent with another key. */
+  const failAt = async ({ url }: { readonly url: string }): Promise<string> => {
+    const { enrolled } = nodes.ben
+    const other = new TestAgent(url, generateKeyPair(), enrolled, () => new Date())
+    const { json } = await other.call({ target: '/api/v1/conversations' })
+    return (json as { error: string }).error
+  }
+
+  test('refuse failed proofs of an address after too many at either, and no correct one', async () => {
+    const { first, second, ada } = nodes
+    expect(await failAt(second)).toBe('signature_invalid')
+    const atFirst: string[] = []
+    while (atFirst.length < limits.failedAuthPerMinute + 5) atFirst.push(await failAt(first))
+    expect([atFirst[0], atFirst.at(-1)]).toEqual(['signature_invalid', 'rate_limited'])
+    // Its own failures are too few for a refusal.
+    const atSecond: string[] = []
+    while (atSecond.at(-1) !== 'rate_limited' && atSecond.length < limits.failedAuthPerMinute - 1) {
+      await sleep(300)
+      atSecond.push(await failAt(second))
+    }
+    expect(atSecond.at(-1)).toBe('rate_limited')
+    for (const node of [first, second])
+      expect((await agentAt(node, ada).call({ target: '/api/v1/conversations' })).status).toBe(200)
   })
 
   const signIn = ({ url }: { readonly url: string }, password: string): Promise<Reply> =>

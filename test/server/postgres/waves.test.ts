@@ -38,18 +38,41 @@ describe('units of a group', () => {
   })
 })
 
+const named = (text: string, values: readonly unknown[]): Statement => ({ name: 'q', text, values })
+
+/** Merges after the types of the parameters are known. */
+async function merge(statements: readonly Statement[]) {
+  const merged = new MergedStatements()
+  merged.merge([statements[0] as Statement, named(statements[0]?.text ?? '', ['another', 'another'])])
+  const row = { name: 'q', statement: statements[0]?.text, types: ['bigint', 'text'] }
+  await merged.learn({ query: async () => ({ rows: [row], count: 1, command: 'SELECT' }) } as never)
+  return merged.merge(statements)
+}
+
+describe('statements that read', () => {
+  const ofType = `select * from "messages" where "hops" = $1 and "type" = case when $2 = 'a' then 'task' end`
+
+  test('are one statement, also with words in them', async () => {
+    const found = await merge([named(ofType, [1, 'a']), named(ofType, [2, 'b'])])
+    const inner = ofType.replace('$1', 'bridge.p1').replace('$2', 'bridge.p2')
+    expect(found?.statement.text).toContain(`LATERAL (${inner}) AS one`)
+    expect(found?.statement.values).toEqual([
+      [1, 2],
+      ['a', 'b'],
+    ])
+  })
+
+  test.each([
+    `select * from "messages" where "hops" = $1 and "body" = '$2'`,
+    `select * from "messages" where "hops" = $1 and "body" = 'it''s $2'`,
+    `select * from "messages" where "hops" = $1 and "body" = 'open`,
+    `select * from "messages" where "hops" = $1 and "type" = 'task' for update`,
+  ])('are not merged if a word looks like a parameter, or rows are locked: %s', async (text) => {
+    expect(await merge([named(text, [1, 'a']), named(text, [2, 'b'])])).toBeUndefined()
+  })
+})
+
 describe('statements that change one row', () => {
-  const named = (text: string, values: readonly unknown[]): Statement => ({ name: 'q', text, values })
-
-  /** Merges after the types of the parameters are known. */
-  async function merge(statements: readonly Statement[]) {
-    const merged = new MergedStatements()
-    merged.merge([statements[0] as Statement, named(statements[0]?.text ?? '', ['another', 'another'])])
-    const row = { name: 'q', statement: statements[0]?.text, types: ['bigint', 'text'] }
-    await merged.learn({ query: async () => ({ rows: [row], count: 1, command: 'SELECT' }) } as never)
-    return merged.merge(statements)
-  }
-
   test('are sent as the last of them if they set given values', async () => {
     const text = 'update "conversations" set "last_sequence" = $1 where "id" = $2'
     const found = await merge([named(text, [1, 'a']), named(text, [1, 'b']), named(text, [2, 'a'])])

@@ -9,7 +9,7 @@ import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { EndpointId } from '../../../sdk/contract/index.ts'
 import type { Reply } from '../../support/http.ts'
 import type { TestOwner } from '../../support/owner.ts'
-import { StoredReader } from '../../support/stored.ts'
+import { expectSame, StoredReader } from '../../support/stored.ts'
 import { expectRefusal, expectSuccess } from '../endpoints/answers.ts'
 import { type CaseOf, unknownId } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
@@ -59,7 +59,7 @@ describe.each(named(inProjects))('$id', ({ entry }) => {
     const unknown = await send(entry, { ...ours, by: kim.by, params: { ...ours.params, id: unknownId } })
     expectRefusal(foreign, 'not_found')
     expect(blind(foreign)).toEqual(blind(unknown))
-    expect(store.read()).toEqual(before)
+    expectSame([store.read()], [before])
 
     await world.assign(kim.id, project, true)
     expectSuccess(entry, await send(entry, { ...ours, by: kim.by }))
@@ -78,7 +78,7 @@ describe.each(named(ownerOnly))('$id', ({ entry }) => {
       const params = { ...ours.params, id }
       expectRefusal(await send(entry, { ...ours, by: kim.by, params }), 'not_permitted')
     }
-    expect(store.read()).toEqual(before)
+    expectSame([store.read()], [before])
     await world.assign(kim.id, project, false)
   })
 })

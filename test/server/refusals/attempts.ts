@@ -4,12 +4,12 @@
  * Each endpoint's valid request is prepared once. It is sent only after the invalid ones, and its success
  * shows that they were refused for their fault.
  */
-import { isDeepStrictEqual } from 'node:util'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import type { ErrorCode } from '../../../sdk/contract/errors.ts'
 import { type EndpointId, endpoints } from '../../../sdk/contract/index.ts'
-import { type Stored, StoredReader } from '../../support/stored.ts'
+import type { BridgeOptions } from '../../support/bridge.ts'
+import { expectSame, type Stored, StoredReader } from '../../support/stored.ts'
 import { expectRefusal, expectSuccess } from '../endpoints/answers.ts'
 import type { CaseOf } from '../endpoints/case.ts'
 import { cases } from '../endpoints/cases.ts'
@@ -61,14 +61,27 @@ export class Attempts {
     for (let next = 0; next < attempts.length; next += atOnce) {
       await Promise.all(attempts.slice(next, next + atOnce).map((attempt) => refused(entry, attempt)))
     }
-    const after = this.#stored()
-    // A fast comparison first; if it fails, the tables show the difference.
-    if (!isDeepStrictEqual(after, before)) expect(after).toEqual(before)
+    expectSame(this.#stored(), before)
   }
 
   /** Expects that the request without a fault is accepted. */
   async expectAccepted(entry: EndpointSpec, ready: Ready = this.ready(entry)): Promise<void> {
     expectSuccess(entry, await send(entry, ready))
+  }
+
+  /**
+   * Starts a separate server for one test, which may move its clock, and ends it with the test. A minute after
+   * its start it would remove what has expired by that clock, and a later test would find its store changed.
+   */
+  async elsewhere(options?: BridgeOptions): Promise<World> {
+    const other = await this.world.elsewhere(options)
+    const { data } = other.bridge
+    onTestFinished(async () => {
+      this.#readers.get(data)?.close()
+      this.#readers.delete(data)
+      await other.close()
+    })
+    return other
   }
 
   #stored(): Stored[] {

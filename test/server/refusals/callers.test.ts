@@ -107,7 +107,7 @@ const owners = answering.filter(({ caller }) => caller === 'owner')
 
 describe('an owner', () => {
   test('must confirm dangerous actions ten minutes after signing in, and no others', async () => {
-    const { owner: by, bridge } = await attempts.world.elsewhere()
+    const { owner: by, bridge } = await attempts.elsewhere()
     bridge.clock.advance(limits.ownerFreshSeconds)
     const leaves = ['owner.signIn.close', 'owner.signIn.confirm']
     for (const entry of owners.filter(({ id }) => !leaves.includes(id))) {
@@ -126,7 +126,7 @@ describe('an owner', () => {
   })
 
   test('is signed out after an hour without a request', async () => {
-    const other = await attempts.world.elsewhere()
+    const other = await attempts.elsewhere()
     other.bridge.clock.advance(limits.ownerIdleSeconds)
     for (const entry of owners) {
       const reply = await send(entry, { ...attempts.ready(entry), by: other.owner })
@@ -167,7 +167,7 @@ describe('an owner', () => {
 
 describe('too many requests', () => {
   test('are refused at every endpoint that an agent may call', async () => {
-    const other = await attempts.world.elsewhere({ settings: { rate_per_second: '1', rate_burst: '1' } })
+    const other = await attempts.elsewhere({ settings: { rate_per_second: '1', rate_burst: '1' } })
     for (const entry of answering.filter(asksForAgent)) {
       const ready = { ...attempts.ready(entry), by: other.bridge.ada }
       const replies = await Promise.all(Array.from({ length: 6 }, () => send(entry, ready)))
@@ -178,7 +178,7 @@ describe('too many requests', () => {
   })
 
   test('with an invalid identity are refused by address, and a valid one is still accepted', async () => {
-    const other = await attempts.world.elsewhere({ settings: { failed_auth_per_minute: '3' } })
+    const other = await attempts.elsewhere({ settings: { failed_auth_per_minute: '3' } })
     const { ada } = other.bridge
     const wrong = {
       method: 'GET',

@@ -10,7 +10,7 @@ import { errors } from '../../../sdk/contract/errors.ts'
 import { contract } from '../../../sdk/contract/index.ts'
 import { RawConnection, requestText } from '../../support/raw-client.ts'
 import type { RawReply } from '../../support/raw-replies.ts'
-import { stored } from '../../support/stored.ts'
+import { expectSame, stored } from '../../support/stored.ts'
 import { expectRefusal } from '../endpoints/answers.ts'
 import { send } from '../endpoints/send.ts'
 import { startWorld, type World } from '../endpoints/world.ts'
@@ -33,7 +33,7 @@ test('an internal error is answered with the request id only, and stores nothing
       message: errors.internal.meaning,
       request_id: reply.headers['x-request-id'],
     })
-    expect(stored(world.bridge.data)).toEqual(before)
+    expectSame([stored(world.bridge.data)], [before])
     await world.owner.enrollmentCode(params.id, params.agent_id)
   } finally {
     await world.close()

@@ -8,7 +8,7 @@ import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import { type ErrorCode, errors } from '../../../sdk/contract/errors.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { act, fileOf, offer, sha256, told, upload } from '../../support/files.ts'
-import { stored } from '../../support/stored.ts'
+import { expectSame, stored } from '../../support/stored.ts'
 import type { Pair, World } from '../endpoints/world.ts'
 
 export const bytes = fileOf(600)
@@ -152,5 +152,5 @@ export async function expectRefused(
       ...refused(code),
     })
   }
-  expect(stored(world.bridge.data)).toEqual(before)
+  expectSame([stored(world.bridge.data)], [before])
 }

@@ -94,8 +94,8 @@ function expectTold(reply: Reply, words: string, retryAfter = '5'): void {
 describe('a part', () => {
   const faults: [string, ObjectStore['faults'], string, string?][] = [
     ['that is stored and answered with 500', { afterPut: () => failed }, 'answered 500 InternalError'],
-    ['whose answer is lost', { afterPut: () => 'lost' }, 'does not answer'],
-    ['whose connection is cut', { cutAfter: (_, count) => count > 100_000 }, 'does not answer'],
+    ['whose answer is lost', { afterPut: () => 'lost' }, 'does not answer', '1'],
+    ['whose connection is cut', { cutAfter: (_, count) => count > 100_000 }, 'does not answer', '1'],
     ['that is refused as too much', { before: () => ({ status: 503, code: 'SlowDown' }) }, '503 SlowDown'],
     ['that is denied', { before: () => ({ status: 403, code: 'AccessDenied' }) }, '403 AccessDenied', '60'],
     ['that stalls', { before: () => new Promise(() => {}) }, 'slower than 64 KiB in ten seconds'],
