@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest'
 import { isOnPostgres } from '../support/postgres.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { atRandom, killRepeatedly } from './lab/kills.ts'
+import { atRandom, forgotten, killRepeatedly } from './lab/kills.ts'
 import { taskOps } from './lab/task-effects.ts'
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 6)
@@ -49,16 +49,14 @@ test('the check detects a server that answers before it commits', async () => {
   for (let tries = 0; tries < 5 && !isDetected(); tries += 1) {
     const options = { strikes: atOnce, writers, seed: seed + tries, answers: 50 }
     const broken = killRepeatedly({ ...options, control: 'answers-before-commit' })
-    const { wrong } = await broken.catch(refusedToStart)
+    const { wrong } = await broken.catch(refusedToServe)
     for (const sentence of wrong) rules.add(sentence.split(':')[0])
   }
   expect([...rules, isDetected()]).toContain(true)
 })
 
-const forgotten = 'DatabaseForgotError'
-
-/** On PostgreSQL the next start may notice the loss before the check does. */
-function refusedToStart(error: unknown): { readonly wrong: string[] } {
+/** On PostgreSQL the server may notice the loss before the check does. */
+function refusedToServe(error: unknown): { readonly wrong: string[] } {
   if (isOnPostgres && String(error).includes(`"type":"${forgotten}"`)) return { wrong: [forgotten] }
   throw error
 }

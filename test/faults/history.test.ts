@@ -21,7 +21,7 @@ function operation(client: string, op: Operation['op'], changes: Partial<Operati
     returned: clock++,
     outcome: 'ok',
     key: null,
-    session: op === 'start' ? null : `${client}-s1`,
+    session: op === 'start' ? null : `session-${client}-1`,
     conversation: null,
     text: null,
     messageIds: [],
@@ -34,7 +34,7 @@ function operation(client: string, op: Operation['op'], changes: Partial<Operati
 
 const start = (client: string, generation: number, changes: Partial<Operation> = {}) =>
   operation(client, 'start', {
-    answer: JSON.stringify({ id: `${client}-s${generation}`, generation }),
+    answer: JSON.stringify({ id: `session-${client}-${generation}`, generation }),
     ...changes,
   })
 
@@ -114,8 +114,8 @@ function right(): Draft {
     ],
     messages: [stored('one', 1, 'ben', true), stored('two', 2, 'ben')],
     audit: [
-      record('session.started', 'ada-s1'),
-      record('session.started', 'ben-s1'),
+      record('session.started', 'session-ada-1'),
+      record('session.started', 'session-ben-1'),
       record('message.sent', 'm-one'),
       record('message.sent', 'm-two'),
       record('message.acknowledged', 'm-one', ['m-one']),
@@ -270,7 +270,7 @@ const wrongs: readonly Wrong[] = [
     rule: history.generationsRise,
     spoil: ({ operations, audit }) => {
       operations.push(start('ben', 3), start('ben', 2))
-      audit.push(record('session.started', 'ben-s3'), record('session.started', 'ben-s2'))
+      audit.push(record('session.started', 'session-ben-3'), record('session.started', 'session-ben-2'))
     },
   },
   {
@@ -334,6 +334,17 @@ test('a repeated key may have taken effect at its first attempt', () => {
   draft.messages.push(stored('early', 3, 'ben'), stored('between', 4, 'ada'))
   draft.audit.push(record('message.sent', 'm-early'), record('message.sent', 'm-between'))
   expect(history.checkHistory(runOf(draft))).toEqual([])
+})
+
+test('a message that was stored after the last session of its recipient need not be offered', () => {
+  const draft = right()
+  draft.messages.push({ ...stored('three', 3, 'ben'), id: 'session-ben-1 later', type: 'task' })
+  expect(history.checkHistory(runOf(draft))).toEqual([])
+  draft.operations.push(start('ben', 2))
+  draft.audit.push(record('session.started', 'session-ben-2'))
+  expect(history.checkHistory(runOf(draft))).toEqual([
+    'everythingIsOffered: ben was never offered session-ben-1 later',
+  ])
 })
 
 test('overlapping operations may have any order, and unanswered ones may be stored once or not at all', () => {
