@@ -55,6 +55,9 @@ export const unlimitedAnswers: ConnectionLimits = {
 
 const looks = 5
 
+/** Those of the process, also if something replaces them later: a statement under way is not given up then. */
+const { setInterval: startWatch, clearInterval: stopWatch } = globalThis
+
 /** SQLite has no truth values, so the rest of the server reads 1 and 0. */
 const parsers = new Map<number, (text: string) => unknown>([
   [16, (text) => (text === 't' ? 1 : 0)],
@@ -94,7 +97,7 @@ export class PostgresConnection {
     client.on('error', broken)
     client.on('end', () => broken())
     if (Number.isFinite(answerWithinMs))
-      this.#watch = setInterval(() => this.#look(), answerWithinMs / looks).unref()
+      this.#watch = startWatch(() => this.#look(), answerWithinMs / looks).unref()
   }
 
   /** @throws DatabaseUnreachableError */
@@ -172,7 +175,7 @@ export class PostgresConnection {
 
   #break(error: unknown): void {
     this.#failure ??= error
-    clearInterval(this.#watch)
+    stopWatch(this.#watch)
     // Rejects the statements that wait.
     this.#client.connection.stream.destroy()
     void this.#client.end().catch(() => {})
@@ -180,7 +183,7 @@ export class PostgresConnection {
 
   async close(): Promise<void> {
     this.#failure ??= new Error('the connection to the database is closed')
-    clearInterval(this.#watch)
+    stopWatch(this.#watch)
     await this.#client.end().catch(() => {})
   }
 }
