@@ -7,6 +7,8 @@ import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { signIn } from './sign-in.ts'
 
+const silence = /^Nothing heard from the node since/
+
 inChromium('a conversation while the node is away', () => {
   let server: ServerProcess
   let chromium: Chromium
@@ -62,7 +64,7 @@ inChromium('a conversation while the node is away', () => {
     process.kill(server.pid, 'SIGSTOP')
     try {
       await page.clock.runFor(10_000)
-      await page.getByText(/^Nothing heard from the node since/).waitFor()
+      await page.getByText(silence).waitFor()
       await page.clock.runFor(25_000)
       await page.getByText('Unavailable').first().waitFor()
       expect(await page.locator('.message').count()).toBe(60)
@@ -72,7 +74,8 @@ inChromium('a conversation while the node is away', () => {
     await expect
       .poll(async () => {
         await page.clock.runFor(1000)
-        return page.getByText('Unavailable').count()
+        // The presence and the line about the silence go one after the other.
+        return (await page.getByText('Unavailable').count()) + (await page.getByText(silence).count())
       })
       .toBe(0)
     expect(await box().inputValue()).toBe('half a sentence')
