@@ -58,6 +58,22 @@ describe.skipIf(!isOnPostgres || !hasPooler).each(['session', 'transaction'] as 
       expect(rows).toEqual([{ limit: '0', lanes: null }])
       await connection.close()
     })
+
+    test('the pooler is recognised each time while other clients take and free server connections', async () => {
+      const settings = { url: pooler.url }
+      const connection = await PostgresConnection.open(settings)
+      let done = false
+      const others = Array.from({ length: 3 }, async () => {
+        const other = await PostgresConnection.open(settings)
+        while (!done) await other.query({ text: 'SELECT 1' })
+        await other.close()
+      })
+      const seen: string[] = []
+      for (let attempt = 0; attempt < 30; attempt++) seen.push(await learnPooling(connection, settings))
+      done = true
+      await Promise.all([...others, connection.close()])
+      expect(seen).toEqual(seen.map(() => mode))
+    })
   },
 )
 
