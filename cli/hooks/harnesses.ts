@@ -12,7 +12,7 @@ export type Moment =
   | 'start'
   /** The user's prompt is about to be sent to the model. */
   | 'prompt'
-  /** A tool has run. */
+  /** A tool has run. The hook reads the waiter's file, so only a harness with a waiter has it. */
   | 'tool'
   /** A turn is about to end. */
   | 'stop'
@@ -87,7 +87,6 @@ export const harnesses = {
     events: {
       SessionStart: 'start',
       BeforeAgent: 'prompt',
-      AfterTool: 'tool',
       AfterAgent: 'stop',
       SessionEnd: 'end',
     },
@@ -115,7 +114,6 @@ export const harnesses = {
     events: {
       SessionStart: 'start',
       UserPromptSubmit: 'prompt',
-      PostToolUse: 'tool',
       Stop: 'stop',
       SessionEnd: 'end',
     },

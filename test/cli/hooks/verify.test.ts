@@ -53,7 +53,7 @@ test('a good installation passes, a changed file does not, and no file is left',
   const passed = await run('verify', 'gemini', '--in-place')
   expect([passed.code, passed.stderr]).toEqual([0, ''])
   expect(passed.stdout).toMatch(
-    /ok +commands +5 installed commands answer, and are silent if the node is stopped/,
+    /ok +commands +4 installed commands answer, and are silent if the node is stopped/,
   )
   expect(passed.stdout).toMatch(/ok +answer +dora sees the message acknowledged/)
   expect(passed.stdout).toMatch(/ok +harness +Gemini CLI itself was not started: with your settings/)
