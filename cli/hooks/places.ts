@@ -5,8 +5,9 @@
  * - `mail.json`: unacknowledged messages as the waiter read them, without bodies. The file is absent if there
  *   are none. `none`: touched every 5 seconds while the waiter knows that there are none; see no-mail.ts.
  * - `<session>.ledger.json`: notices that the session got. `<session>.turn`: touched while a turn runs.
- *   `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time of the last line to
- *   the owner about a session that is not woken for a while.
+ *   `<session>.empty`: time at which the hook of the start found no mail; the waiter removes it when there is
+ *   some. `<session>.looked`: time of the last look into `mail.json`. `<session>.capped`: time of the last
+ *   line to the owner about a session that is not woken for a while.
  * - `<harness>.<event>.ran`: time of the last run of each event.
  * - `read`: time of the last `bridge inbox`. `lock`: held while one of these files is changed.
  *
@@ -29,6 +30,7 @@ export interface Places {
   readonly listenLock: string
   readonly ledger: (session: string) => string
   readonly turn: (session: string) => string
+  readonly empty: (session: string) => string
   readonly looked: (session: string) => string
   readonly capped: (session: string) => string
   readonly ran: (harness: string, event: string) => string
@@ -50,6 +52,7 @@ export function placesOf(home: string, profile: string): Places {
     listenLock: files.lock,
     ledger: (session) => join(folder, `${session}.ledger.json`),
     turn: (session) => join(folder, `${session}.turn`),
+    empty: (session) => join(folder, `${session}.empty`),
     looked: (session) => join(folder, `${session}.looked`),
     capped: (session) => join(folder, `${session}.capped`),
     ran: (harness, event) => join(folder, `${harness}.${event}.ran`),

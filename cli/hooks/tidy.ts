@@ -8,7 +8,7 @@ const keptMs = 30 * 86_400_000
 
 export function tidy(home: string, { folder }: Places, now: Date): void {
   const old = (path: string) => (touchedAt(path) ?? now.getTime()) < now.getTime() - keptMs
-  const perSession = /\.(ledger\.json|turn|looked|capped|tmp)$/
+  const perSession = /\.(ledger\.json|turn|empty|looked|capped|tmp)$/
   const inFolder = filesOf(folder).filter((path) => perSession.test(path))
   const bindings = filesOf(dirname(sessionBinding(home, '')))
   for (const path of [...inFolder, ...bindings]) if (old(path)) removeFile(path)

@@ -1,7 +1,7 @@
 /** Hooks at the start of a session and around a turn. They read the inbox at the node. */
 import { appendFileSync } from 'node:fs'
 import type { AgentReader } from '../../sdk/reader.ts'
-import { removeFile, touch } from './files.ts'
+import { removeFile, touch, touchedAt } from './files.ts'
 import { harnessProcess } from './harness-process.ts'
 import { type Harness, harnesses } from './harnesses.ts'
 import { type Holder, hold } from './holder.ts'
@@ -10,9 +10,12 @@ import { saysNoMail } from './no-mail.ts'
 import { openHookReader } from './node.ts'
 import { digest, heldElsewhere, notice } from './notice.ts'
 import { type HookParts, readerOf } from './parts.ts'
-import { bindSession } from './session.ts'
+import { bindSession, type HookSession } from './session.ts'
 import { tidy } from './tidy.ts'
 import { readUnread, type Unread } from './unread.ts'
+
+/** Milliseconds after the start in which a prompt relies on what the hook of the start found. */
+const startMs = 3000
 
 /** Binds the session to its profile and prints a digest of what is pending. */
 export async function tellAtStart(parts: HookParts): Promise<void> {
@@ -32,12 +35,25 @@ export async function tellAtStart(parts: HookParts): Promise<void> {
   const [unread, tasks] = await Promise.all([readUnread(reader, context), claimedTasks(parts, reader)])
   const text = digest(unread, { tasks }, readerOf(parts))
   if (text !== undefined) await tellSession(parts, unread, 'always', text)
+  const empty = places.empty(session.name)
+  if (unread.total === 0) touch(empty, new Date(unread.at))
+  else removeFile(empty)
 }
 
 export async function tellAtPrompt(parts: HookParts): Promise<void> {
   const { context, session } = parts
-  touch(session.places.turn(session.name), context.clock())
-  await tellIfDue(parts, true)
+  const now = context.clock()
+  touch(session.places.turn(session.name), now)
+  if (!hasJustFoundNothing(session, now)) await tellIfDue(parts, true)
+}
+
+/**
+ * Whether the hook of the start has just found no mail, and no waiter has found any since. A session that starts with its
+ * prompt (`claude -p`) runs both hooks at once. A message that comes between them is told at the end of the turn.
+ */
+function hasJustFoundNothing({ places, name }: HookSession, now: Date): boolean {
+  const at = touchedAt(places.empty(name))
+  return at !== undefined && now.getTime() >= at && now.getTime() - at < startMs
 }
 
 /**

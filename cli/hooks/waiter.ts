@@ -173,6 +173,7 @@ class Waiter {
         return undefined
       }
       replaceObject(places.mail, { session: holder.session, unread })
+      removeFile(places.empty(holder.session))
       if (this.#isBusy(holder.session)) return refreshMs
       return await this.#wake(bridge, holder.session, unread)
     } catch (error) {

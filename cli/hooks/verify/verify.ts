@@ -124,6 +124,7 @@ function removeTraces({ home, harness, profile }: VerifyScene): void {
   for (const path of [
     places.ledger(name),
     places.turn(name),
+    places.empty(name),
     places.looked(name),
     sessionBinding(home, name),
   ])

@@ -1,13 +1,16 @@
 /**
  * Hooks of a session without mail. Node's own start is the floor. The rows of a turn add what its three hooks take
- * beyond their floors. The first rows have no waiter, as `claude -p` and Gemini CLI; the others have one.
+ * beyond their floors. The first rows have no waiter, as `claude -p`, Gemini CLI and Copilot CLI; the others have one.
+ * Gemini CLI and Copilot CLI run no hook after a tool.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { removeFile, touch } from '../../../cli/hooks/files.ts'
 import { placesOf } from '../../../cli/hooks/places.ts'
+import { sessionName } from '../../../cli/hooks/session.ts'
 import { program } from '../../support/program.ts'
 import { bounded, type Row, row } from '../rows.ts'
 import { compare, type Environment, type Repeats } from './starts.ts'
@@ -24,8 +27,14 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
   }
   const inputOf = (event: string) =>
     JSON.stringify({ session_id: 'one', cwd: folder, hook_event_name: event })
-  const measured = (event: string) =>
-    compare(repeats, floor, [program, 'hooks', 'run', 'claude', event], environment, inputOf(event))
+  const measured = (event: string, before?: () => void) =>
+    compare(
+      { ...repeats, before },
+      floor,
+      [program, 'hooks', 'run', 'claude', event],
+      environment,
+      inputOf(event),
+    )
 
   yield row(
     'commands: the hook of a start, against node -e 0',
@@ -33,9 +42,15 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
     measured('SessionStart'),
     'for comparison',
   )
+  const { empty, none } = placesOf(join(folder, 'home'), 'default')
+  // As if the hook of the start had just found nothing.
+  const started = () => touch(empty(sessionName('claude', 'one')), new Date())
+  const first = measured('UserPromptSubmit', started)
+  removeFile(empty(sessionName('claude', 'one')))
   const asking = { prompt: measured('UserPromptSubmit'), end: measured('Stop') }
   for (const [what, found] of [
-    ['a prompt', asking.prompt],
+    ['a first prompt', first],
+    ['a later prompt', asking.prompt],
     ['the end of a turn', asking.end],
   ] as const)
     yield row(`commands: the hook of ${what} without a waiter`, 'ms', found, 'for comparison')
@@ -47,7 +62,6 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
   const exited = once(waiter, 'exit')
   try {
     waiter.stdin.end(inputOf('Stop'))
-    const { none } = placesOf(join(folder, 'home'), 'default')
     while (!existsSync(none)) await sleep(20)
     const hooks = {
       'a prompt': measured('UserPromptSubmit'),
@@ -68,7 +82,8 @@ export async function* hookRows(folder: string, repeats: Repeats, profile: Envir
     for (const [what, found] of [
       ['with a waiter', waiting],
       ['of Codex', [hooks['a prompt'], hooks['one tool'], asking.end]],
-      ['without a waiter', [asking.prompt, hooks['one tool'], asking.end]],
+      ['of claude -p', [first, hooks['one tool'], asking.end]],
+      ['of Gemini CLI or Copilot CLI after the first', [asking.prompt, asking.end]],
     ] as const)
       yield bounded(
         `commands: a turn ${what} without mail, processor time beyond node -e 0`,

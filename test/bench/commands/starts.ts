@@ -8,11 +8,13 @@ export type Environment = Readonly<Record<string, string>>
 export interface Repeats {
   readonly rounds: number
   readonly runs: number
+  /** Called before each run of the product, outside the measured time. */
+  readonly before?: (() => void) | undefined
 }
 
 /** Alternates the runs of product and floor; each round gives its median. */
 export function compare(
-  { rounds, runs }: Repeats,
+  { rounds, runs, before = () => {} }: Repeats,
   floor: readonly string[],
   product: readonly string[],
   environment: Environment = {},
@@ -24,9 +26,10 @@ export function compare(
     const usedMs = { floor: 0, product: 0 }
     for (let run = 0; run < runs; run += 1) {
       for (const side of ['floor', 'product'] as const) {
-        const before = childrenMs()
+        if (side === 'product') before()
+        const usedBefore = childrenMs()
         took[side].push(msOf(side === 'floor' ? floor : product, environment, input))
-        usedMs[side] += childrenMs() - before
+        usedMs[side] += childrenMs() - usedBefore
       }
     }
     for (const side of ['floor', 'product'] as const) {

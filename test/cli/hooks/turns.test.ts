@@ -1,5 +1,5 @@
 /** Hooks at the start of a session and around its turns, at a real node. */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readLog } from '../../../cli/hooks/hook-log.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
   desk = await Desk.make()
   ben = await enrolled(bridge, desk, 'benno')
   // The sender remembers its peers, so all of them are there before it sends.
-  for (let n = 1; n <= 20; n += 1) agents.push(await enrolled(bridge, desk, `cleo${n}`))
+  for (let n = 1; n <= 23; n += 1) agents.push(await enrolled(bridge, desk, `cleo${n}`))
 })
 afterAll(async () => {
   await desk.remove()
@@ -239,4 +239,31 @@ test('a session is left alone if the hooks are bound to other folders only', asy
   expect(await run('/srv/other')).toEqual({ exit: 0, stdout: '', stderr: '' })
   expect(readLog(homeLog(desk.home))).toEqual([])
   expect((await run('/srv/web')).stdout).toContain('benno 1')
+})
+
+test('a prompt right after a start that found nothing asks nothing, until the waiter finds mail', async () => {
+  const { agent, frame } = session()
+  const prompt = () => frame.run('claude', 'UserPromptSubmit')
+  await frame.run('claude', 'SessionStart')
+  await send(agent)
+  expect((await prompt()).stdout).toBe('')
+  // The end of the turn tells of it.
+  expect(contextOf(await frame.run('claude', 'Stop'))).toContain('benno 1')
+
+  const later = session()
+  await later.frame.run('claude', 'SessionStart')
+  await send(later.agent)
+  clock.advance(3)
+  expect(contextOf(await later.frame.run('claude', 'UserPromptSubmit'))).toContain('benno 1')
+
+  const waited = session()
+  await waited.frame.run('claude', 'SessionStart')
+  await send(waited.agent)
+  await waited.frame.run('claude', 'UserPromptSubmit')
+  const ended = new AbortController()
+  const waiting = waited.frame.wait({ signal: ended.signal, checkMs: 10, startMs: 0 })
+  await expect.poll(() => existsSync(waited.frame.places.mail)).toBe(true)
+  expect(contextOf(await waited.frame.run('claude', 'UserPromptSubmit'))).toContain('benno 1')
+  ended.abort()
+  await waiting
 })
