@@ -22,6 +22,7 @@ export interface ClientBuild {
    */
   readonly cli: BuildOptions
   readonly hook: BuildOptions
+  readonly reader: BuildOptions
   readonly sdk: BuildOptions
   readonly helper: BuildOptions
   /** Text with the licences of all packages in these bundles. */
@@ -66,7 +67,7 @@ const withoutServer = (root: string): Plugin => ({
 
 /** Builds the package and returns the name of its file. */
 export async function buildClient(given: ClientBuild): Promise<string> {
-  const { root, folder, launcher, cli, hook, sdk, helper } = given
+  const { root, folder, launcher, cli, hook, reader, sdk, helper } = given
   const inside = (options: BuildOptions, ...first: Plugin[]): BuildOptions => ({
     ...options,
     minify: true,
@@ -76,6 +77,7 @@ export async function buildClient(given: ClientBuild): Promise<string> {
     bundle('bridge.cjs', launcher),
     bundle('cli.cjs', inside(cli, withoutServer(root))),
     bundle('hooks.cjs', inside(hook)),
+    bundle('reader.cjs', inside(reader)),
     bundle('client.cjs', inside(sdk)),
     bundle('helper.cjs', inside(helper)),
     ...Object.entries(packages).map(([name, contents]) =>

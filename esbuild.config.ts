@@ -3,7 +3,8 @@
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
- * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line.
+ * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line. `reader.cjs`: the part
+ *   of the SDK that a hook loads to ask the node.
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
  * - `portal.cjs`: the owner's page, loaded by the server when the first visitor comes.
  * - `client/`: the client package that a node hands out; see esbuild.client.ts.
@@ -33,6 +34,7 @@ const boundaries: Readonly<Record<string, string>> = {
   [join(root, 'cli/hooks/main.ts')]: './hooks.cjs',
   [join(root, 'sdk/index.ts')]: './client.cjs',
   [join(root, 'sdk/program.ts')]: './client.cjs',
+  [join(root, 'sdk/reader.ts')]: './reader.cjs',
   [join(root, 'server/main.ts')]: './server.cjs',
   [join(root, 'helper/main.ts')]: './helper.cjs',
   [join(root, 'esbuild.portal.ts')]: './portal.cjs',
@@ -42,7 +44,7 @@ const boundary: Plugin = {
   name: 'boundary',
   setup({ onLoad, onResolve }) {
     onResolve(
-      { filter: /\/(main|run|index|program|esbuild\.portal)\.ts$/ },
+      { filter: /\/(main|run|index|program|reader|esbuild\.portal)\.ts$/ },
       ({ importer, kind, path, resolveDir }) => {
         const bundle = boundaries[resolve(resolveDir, path)]
         // The index is in the bundle of sdk/program.ts.
@@ -147,10 +149,12 @@ const hook: BuildOptions = {
   entryPoints: ['cli/hooks/main.ts'],
   plugins: [contractAsValues(root), boundary, outside],
 }
-const [cli, hooks, client, ...others] = await Promise.all([
+const reader: BuildOptions = { ...sdk, entryPoints: ['sdk/reader.ts'] }
+const [cli, hooks, client, read, ...others] = await Promise.all([
   bundle('cli.cjs', commands),
   bundle('hooks.cjs', hook),
   bundle('client.cjs', sdk),
+  bundle('reader.cjs', reader),
   bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
   bundle('helper.cjs', helper),
   bundle('bridge.cjs', launcher),
@@ -167,14 +171,29 @@ requireLight(
 requireLight(
   'hooks.cjs',
   hooks,
-  /^cli\/(?!command|program|run\.ts)|^sdk\/((agent|contract|resources|signing|transport)\/|(reader|version|plain-text|profile\/profile-files|storage\/lock)\.ts$)|^boundary:/,
+  /^cli\/(?!command|program|run\.ts)|^sdk\/(version|plain-text|contract\/[a-z-]+|profile\/profile-files|storage\/lock|transport\/authorities)\.ts$|^boundary:/,
 )
 requireLight('client.cjs', client, /^sdk\//)
+requireLight(
+  'reader.cjs',
+  read,
+  /^sdk\/((agent|contract|resources|signing|transport)\/|(reader|version)\.ts$)/,
+)
 const portal = await buildPortal()
 const pageText = JSON.stringify(portal.files)
 writeFileSync(join(out, 'portal.cjs'), `exports.portalFiles = async () => (${pageText})\n`)
-await buildClient({ root, folder: join(out, 'client'), launcher, cli: commands, hook, sdk, helper, licences })
-writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, ...others, portal.metafile]))
+await buildClient({
+  root,
+  folder: join(out, 'client'),
+  launcher,
+  cli: commands,
+  hook,
+  reader,
+  sdk,
+  helper,
+  licences,
+})
+writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, read, ...others, portal.metafile]))
 if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 

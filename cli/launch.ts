@@ -6,7 +6,7 @@
  * syntax error.
  */
 import { version } from '../sdk/version.ts'
-import { keepCompiled, loadWhole } from './startup/compile-cache.ts'
+import { keepCompiled, loadKept } from './startup/compile-cache.ts'
 import { startsHelper } from './startup/starts-helper.ts'
 import { startsHook } from './startup/starts-hook.ts'
 
@@ -22,9 +22,8 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
 } else if (startsHelper(process.argv.slice(2))) {
   void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
 } else if (startsHook(process.argv.slice(2))) {
-  const load = () => import('./hooks/main.ts')
-  const loading = keepCompiled(process.env) ? loadWhole(load) : load()
-  void loading.then(({ hookMain }) => hookMain(process.argv.slice(4)))
+  keepCompiled(process.env)
+  void loadKept(() => import('./hooks/main.ts')).then(({ hookMain }) => hookMain(process.argv.slice(4)))
 } else if (!isVersionPrinted(process.argv.slice(2))) {
   // A server starts rarely, and its account may not own a home folder, so it uses no compile cache.
   if (process.argv[2] !== 'server') keepCompiled(process.env)

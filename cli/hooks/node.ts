@@ -1,6 +1,7 @@
 /** Clients of a hook's profile. */
 import type { AgentReader } from '../../sdk/reader.ts'
 import type { Agent } from '../context.ts'
+import { loadKept } from '../startup/compile-cache.ts'
 import { noCommand } from '../terminal/current-command.ts'
 import type { HookContext } from './context.ts'
 
@@ -28,7 +29,7 @@ export async function openHookReader(
 ): Promise<AgentReader> {
   const { clientOf, readAgent } = await import('../profile/stored-agent.ts')
   const stored = await readAgent(home, name)
-  const sdk = await import('../../sdk/reader.ts')
+  const sdk = await loadKept(() => import('../../sdk/reader.ts'))
   return new sdk.AgentReader({
     ...clientOf(stored, sdk),
     fetch: await fetchTrusting(stored.profile.ca),

@@ -9,14 +9,11 @@
  */
 type Environment = Readonly<Record<string, string | undefined>>
 
-/**
- * Enables the cache, and returns whether it is in use. Imports nothing, because launch.ts includes this file and must
- * parse on an old Node.
- */
-export function keepCompiled(environment: Environment): boolean {
+/** Enables the cache. Imports nothing, because launch.ts includes this file and must parse on an old Node. */
+export function keepCompiled(environment: Environment): void {
   const base = cacheHome(environment)
   const uid = process.getuid?.()
-  if (base === undefined || uid === undefined) return false
+  if (base === undefined || uid === undefined) return
   try {
     const folder = `${base}/agent-bridge`
     const { lstatSync } = process.getBuiltinModule('node:fs')
@@ -24,22 +21,18 @@ export function keepCompiled(environment: Environment): boolean {
     if (stat() === undefined) createFolders(base, folder)
     const found = stat()
     const isOurs = found?.isDirectory() && found.uid === uid && (found.mode & 0o022) === 0
-    if (!isOurs) return false
-    const { constants, enableCompileCache } = process.getBuiltinModule('node:module')
-    const { ENABLED, ALREADY_ENABLED } = constants.compileCacheStatus
-    const { status } = enableCompileCache(folder)
-    return status === ENABLED || status === ALREADY_ENABLED
+    if (isOurs) process.getBuiltinModule('node:module').enableCompileCache(folder)
   } catch {
     // No home folder, a full or read-only disk, or an unreadable folder: run without the cache.
-    return false
   }
 }
 
 /**
- * Loads a module so that the cache keeps all of its functions. Node fills the cache when V8 has compiled a file, which
- * leaves out every function until its first call: a hook would compile 200 of them each time.
+ * Loads a module. If the cache is in use, it keeps all functions of the module. Node fills the cache when V8 has
+ * compiled a file, which leaves out every function until its first call: a hook would compile 200 of them each time.
  */
-export function loadWhole<T>(load: () => Promise<T>): Promise<T> {
+export function loadKept<T>(load: () => Promise<T>): Promise<T> {
+  if (process.getBuiltinModule('node:module').getCompileCacheDir() === undefined) return load()
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   setFlagsFromString('--no-lazy')
   return load().finally(() => setFlagsFromString('--lazy'))

@@ -85,6 +85,14 @@ test('a hook loads no command and no client, also if it asks the node', async ()
     const { stderr } = await home.run(['hooks', 'run', 'claude', event], { environment, stdin })
     return JSON.parse(/^loaded (.*)$/m.exec(stderr)?.[1] ?? 'null')
   }
-  for (const event of ['SessionStart', 'UserPromptSubmit', 'PostToolUse', 'Stop'])
-    expect([event, await hook(event)]).toEqual([event, ['bridge.cjs', 'hooks.cjs']])
+  const light = ['bridge.cjs', 'hooks.cjs']
+  const asking = [...light, 'reader.cjs']
+  for (const [event, loaded] of [
+    ['SessionStart', asking],
+    // The start has just found nothing.
+    ['UserPromptSubmit', light],
+    ['PostToolUse', light],
+    ['Stop', asking],
+  ] as const)
+    expect([event, await hook(event)]).toEqual([event, loaded])
 })

@@ -195,6 +195,7 @@ test('dist contains nothing else', () => {
       'helper.cjs',
       'hooks.cjs',
       'portal.cjs',
+      'reader.cjs',
       'sdk',
       'server.cjs',
     ].sort(),
