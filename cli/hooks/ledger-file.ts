@@ -28,7 +28,8 @@ import type { Unread } from './unread.ts'
 
 export interface Telling {
   readonly unread: Unread
-  readonly nowMs: number
+  /** Read under the lock: a hook that waited for another one acts after it. */
+  readonly clock: () => Date
   /**
    * `due` tells the session only if a message is due; `wake` also counts a wake. `always` tells it unless another
    * hook told the same within 5 seconds, and notes the messages that are due.
@@ -46,8 +47,9 @@ export interface Told {
 
 /** @throws HookFailure `busy` if another hook holds the lock; errors of the file system and of `print`. */
 export async function tell(places: Places, session: string, telling: Telling): Promise<Told> {
-  const { unread, nowMs, when, print } = telling
+  const { unread, clock, when, print } = telling
   return locked(places, async () => {
+    const nowMs = clock().getTime()
     const path = places.ledger(session)
     const ledger = readLedger(path)
     const seen = {

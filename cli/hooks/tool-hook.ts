@@ -26,6 +26,6 @@ export async function tellBetweenTools(parts: HookParts): Promise<void> {
   if (runningWaiter(places) === undefined) return
   touch(places.looked(name), now)
   const print = () => say(notice(unread, readerOf(parts)))
-  const { outcome } = await tell(places, name, { unread, nowMs: now.getTime(), when: 'due', print })
+  const { outcome } = await tell(places, name, { unread, clock: context.clock, when: 'due', print })
   if (outcome === 'told') note('noticed')
 }

@@ -86,10 +86,9 @@ async function tellSession(
   text: string,
 ): Promise<boolean> {
   const { context, session, say, note } = parts
-  const nowMs = context.clock().getTime()
   const { outcome } = await tell(session.places, session.name, {
     unread,
-    nowMs,
+    clock: context.clock,
     when,
     print: () => say(text),
   })

@@ -192,9 +192,9 @@ class Waiter {
 
   async #wake(bridge: Bridge, name: string, unread: Unread): Promise<number | undefined | 'woke'> {
     const { log, wake, endsWithWake } = this.#options
-    const nowMs = this.#context.clock().getTime()
+    const { clock } = this.#context
     const print = () => wake(name, unread)
-    const told = await tell(this.#session.places, name, { unread, nowMs, when: 'wake', print })
+    const told = await tell(this.#session.places, name, { unread, clock, when: 'wake', print })
     if (told.outcome === 'told') log('woke')
     if (told.outcome === 'told' && endsWithWake) return 'woke'
     if (told.outcome !== 'too_many_wakes') return told.nextMs

@@ -34,9 +34,16 @@ interface Look {
   readonly when?: Telling['when']
   readonly print?: () => void
 }
+const at = (ms: number) => () => new Date(ms)
 const look = async ({ ids, seconds, when = 'due', print = () => {} }: Look) =>
-  (await tell(places, 'claude-1', { unread: unreadOf(ids), nowMs: startMs + seconds * 1000, when, print }))
-    .outcome
+  (
+    await tell(places, 'claude-1', {
+      unread: unreadOf(ids),
+      clock: at(startMs + seconds * 1000),
+      when,
+      print,
+    })
+  ).outcome
 
 test('a message is told at once, then after 30, 60, 120, 240, 300 and 300 seconds', async () => {
   let seconds = 0
@@ -61,13 +68,13 @@ test('the ledger forgets acknowledged messages also while there are more than a 
   for (let n = 0; n < 30; n += 1) {
     const ids = [`id-${100 + n}`, `id-${101 + n}`]
     const unread = { ...unreadOf(ids), total: 5000, isComplete: false }
-    await tell(places, 'claude-1', { unread, nowMs: startMs + n * 1e6, when: 'due', print: () => {} })
+    await tell(places, 'claude-1', { unread, clock: at(startMs + n * 1e6), when: 'due', print: () => {} })
   }
   const { messages } = JSON.parse(readFileSync(places.ledger('claude-1'), 'utf8'))
   expect(Object.keys(messages)).toEqual(['id-129', 'id-130'])
   // A message after the last one that was read may still be unacknowledged.
   const unread = { ...unreadOf(['id-129']), total: 5000, isComplete: false }
-  await tell(places, 'claude-1', { unread, nowMs: startMs + 4e7, when: 'due', print: () => {} })
+  await tell(places, 'claude-1', { unread, clock: at(startMs + 4e7), when: 'due', print: () => {} })
   expect(Object.keys(JSON.parse(readFileSync(places.ledger('claude-1'), 'utf8')).messages)).toContain(
     'id-130',
   )
@@ -106,7 +113,7 @@ test('a damaged ledger repeats a notice; one that cannot be written prints none'
   const print = () => {
     printed += 1
   }
-  const telling = { unread: unreadOf(['b']), nowMs: startMs, when: 'due', print } as const
+  const telling = { unread: unreadOf(['b']), clock: at(startMs), when: 'due', print } as const
   await expect(tell(elsewhere, 'claude-1', telling)).rejects.toMatchObject({ code: 'ENOTDIR' })
   expect(printed).toBe(0)
 })
@@ -114,6 +121,20 @@ test('a damaged ledger repeats a notice; one that cannot be written prints none'
 test('two hooks at the same time tell the session once', async () => {
   const outcomes = await Promise.all([1, 2, 3].map(() => look({ ids: ['a'], seconds: 0 })))
   expect(outcomes.sort()).toEqual(['not_due', 'not_due', 'told'])
+})
+
+test('a start that waits for another hook counts as later than that hook', async () => {
+  let nowMs = startMs
+  const clock = () => new Date(nowMs)
+  let start: ReturnType<typeof tell> | undefined
+  const unread = unreadOf(['a'])
+  const print = () => {
+    start = tell(places, 'claude-1', { unread, clock, when: 'always', print: () => {} })
+    // The start waits for the lock from here on.
+    nowMs = startMs + 20
+  }
+  await tell(places, 'claude-1', { unread, clock: at(startMs + 10), when: 'due', print })
+  expect((await start)?.outcome).toBe('not_due')
 })
 
 test('the start of a session tells of all, unless a hook beside it has just told the same', async () => {
@@ -172,7 +193,7 @@ test('over 200 interleavings each message is told at once, never within its back
             if (act === 'killed') throw new Error('killed')
           }
           const when = act === 'wake' ? 'wake' : 'due'
-          const telling = { unread: unreadOf(inbox), nowMs: now, when, print } as const
+          const telling = { unread: unreadOf(inbox), clock: at(now), when, print } as const
           const outcome = await tell(places, session, telling).then(
             (told) => told.outcome,
             () => 'killed',

@@ -6,7 +6,7 @@ const [home = '', profile = '', session = '', id = ''] = process.argv.slice(2)
 const one = { id, kind: 'owner', name: 'owner', type: 'note', createdAt: '', replyBy: null } as const
 await tell(placesOf(home, profile), session, {
   unread: { messages: [one], total: 1, isComplete: true, at: '' },
-  nowMs: Date.now(),
+  clock: () => new Date(),
   when: 'due',
   print: () => {
     process.stdout.write('printing\n')
