@@ -170,7 +170,8 @@ describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
     try {
       const terminal = await begun(script, environment, ['codex'])
       await scene.listening()
-      expect(ours()).toHaveLength(2)
+      // The waiter and the MCP server stay when the hooks of the first turn have ended.
+      await expect.poll(ours).toHaveLength(2)
       terminal.close()
       await expect.poll(ours).toEqual([])
       expect(scene.exists('bridge/profiles/cleo/hooks/holder.json')).toBe(false)
