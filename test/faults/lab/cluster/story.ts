@@ -50,6 +50,7 @@ export class Pair {
   /** Resolves at the end of the open step. */
   #next = Promise.withResolvers<void>()
   #isEnding = false
+  #isClosed = false
 
   private constructor(asker: Person, worker: Person, conversationId: string, folder: string) {
     this.asker = asker
@@ -103,17 +104,17 @@ export class Pair {
     const key = { idempotencyKey: text }
     if (kind === 'message') {
       const note = { recipient_agent_id: to, type: 'note', body: text } as const
-      await settled(() => bridge.messages.send({ conversation_id: this.conversationId, ...note }, key))
+      await this.#settled(() => bridge.messages.send({ conversation_id: this.conversationId, ...note }, key))
       return this.#at(text).promise
     }
     if (kind === 'question') {
-      const answer = await settled(() => bridge.ask(to, text, { ...key, timeout: 60_000 }))
+      const answer = await this.#settled(() => bridge.ask(to, text, { ...key, timeout: 60_000 }))
       return this.asker.recorder.heard(answer)
     }
     if (kind === 'task') {
       const input = { assignee_agent_id: to, title: text, instructions: 'do it' }
-      const { id } = await settled(() => bridge.tasks.create(input, key))
-      const ended = await settled(() => bridge.tasks.wait(id, { timeout: 60_000 }))
+      const { id } = await this.#settled(() => bridge.tasks.create(input, key))
+      const ended = await this.#settled(() => bridge.tasks.wait(id, { timeout: 60_000 }))
       if (ended.state !== 'completed') throw new Error(`task ${id} is ${ended.state}`)
       return
     }
@@ -125,7 +126,9 @@ export class Pair {
     const bytes = randomBytes(fileBytes)
     await writeFile(path, bytes)
     const keep = join(this.#folder, 'keep')
-    const { id } = await settled(() => this.asker.bridge.transfers.send(path, { to: this.worker.id, keep }))
+    const { id } = await this.#settled(() =>
+      this.asker.bridge.transfers.send(path, { to: this.worker.id, keep }),
+    )
     await this.#at(id).promise
     const received = await readFile(join(this.#folder, 'received', `${id}.bin`))
     if (sha256(received) !== sha256(bytes)) throw new Error(`the file of ${id} differs`)
@@ -153,34 +156,35 @@ export class Pair {
     const { id, type, body } = message
     if (type === 'question') {
       const reply = { type: 'answer', body: `answer to ${id}` } as const
-      await settled(() => bridge.messages.reply(id, reply, { idempotencyKey: `reply-${id}` }))
+      await this.#settled(() => bridge.messages.reply(id, reply, { idempotencyKey: `reply-${id}` }))
     }
     if (type === 'task' && body.startsWith('new task')) await this.#work(String(message.task_id))
     if (type === 'transfer' && message.transfer_id !== null) await this.#receive(message.transfer_id)
-    await settled(() => message.acknowledge())
+    await this.#settled(() => message.acknowledge())
     this.#at(body).resolve()
   }
 
   async #work(id: string): Promise<void> {
     const { tasks } = this.worker.bridge
-    const task = await settled(() => tasks.claim(id, { idempotencyKey: `claim-${id}` }))
+    const task = await this.#settled(() => tasks.claim(id, { idempotencyKey: `claim-${id}` }))
     const result = `result-${id}`
     const evidence = [{ kind: 'text', value: result }] as const
-    await settled(() => tasks.complete(task, { result, evidence }, { idempotencyKey: result }))
+    await this.#settled(() => tasks.complete(task, { result, evidence }, { idempotencyKey: result }))
   }
 
   async #receive(id: string): Promise<void> {
     const output = join(this.#folder, 'received', `${id}.bin`)
     const keep = join(this.#folder, 'kept')
     const { transfers } = this.worker.bridge
-    const { state } = await settled(() => transfers.get(id))
-    if (state !== 'verified') await settled(() => transfers.receive(id, output, { keep }))
+    const { state } = await this.#settled(() => transfers.get(id))
+    if (state !== 'verified') await this.#settled(() => transfers.receive(id, output, { keep }))
     this.#at(id).resolve()
   }
 
   #at(name: string): PromiseWithResolvers<void> {
     const known = this.#told.get(name) ?? Promise.withResolvers<void>()
     this.#told.set(name, known)
+    if (this.#isClosed) known.resolve()
     return known
   }
 
@@ -191,14 +195,39 @@ export class Pair {
     await Promise.race([playing, listening])
     this.#over.abort()
     await Promise.all(this.#done)
-    for (const person of this.#people) while (!(await readToEnd(person)));
+    for (const person of this.#people) while (!(await this.#readToEnd(person)));
+  }
+
+  /**
+   * Reads the inbox to its end in a new session. Returns false if an answer was lost: its messages count as
+   * offered, and are due again only after the redelivery interval.
+   */
+  async #readToEnd({ bridge, recorder }: Person): Promise<boolean> {
+    const lostBefore = recorder.lostReads
+    await this.#settled(() => bridge.sessions.close())
+    while ((await this.#settled(() => bridge.inbox.read({ limit: 100 }))).messages.length > 0);
+    return recorder.lostReads === lostBefore
+  }
+
+  /** Repeats a call until a node answers it, or the pair is closed. */
+  async #settled<T>(act: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await act()
+      } catch (error) {
+        if (this.#isClosed || !(isTemporary(error, 'reading') || isSkewed(error))) throw error
+        await sleep(againAfterMs)
+      }
+    }
   }
 
   get operations(): Operation[] {
     return this.#people.flatMap(({ recorder }) => recorder.operations)
   }
 
+  /** Ends the story in the middle of a step. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#over.abort()
     for (const { bridge, recorder } of this.#people) {
       await bridge.close()
@@ -221,28 +250,5 @@ async function makePerson(owner: TestOwner, projectId: string, name: string): Pr
   return { bridge, recorder, id, name }
 }
 
-/**
- * Reads the inbox to its end in a new session. Returns false if an answer was lost: its messages count as
- * offered, and are due again only after the redelivery interval.
- */
-async function readToEnd({ bridge, recorder }: Person): Promise<boolean> {
-  const lostBefore = recorder.lostReads
-  await settled(() => bridge.sessions.close())
-  while ((await settled(() => bridge.inbox.read({ limit: 100 }))).messages.length > 0);
-  return recorder.lostReads === lostBefore
-}
-
 /** The clock of the database was set, and not every node knows it. */
 const isSkewed = (error: unknown): boolean => error instanceof BridgeError && error.code === 'clock_skew'
-
-/** Repeats a call until a node answers it. */
-async function settled<T>(act: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await act()
-    } catch (error) {
-      if (!isTemporary(error, 'reading') && !isSkewed(error)) throw error
-      await sleep(againAfterMs)
-    }
-  }
-}
