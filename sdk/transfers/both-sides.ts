@@ -47,3 +47,17 @@ export const manifestOf = (
   sha256: transfer.sha256,
   parts: transfer.parts,
 })
+
+/**
+ * If the answer to the end of an upload is lost, the recipient may verify the file before the sender asks again.
+ * The node then refuses, and nothing is left to upload. @throws the refusal, unless the file is verified
+ */
+export async function requireVerified(
+  { transfers }: TransferContext,
+  id: string,
+  refusal: unknown,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const isState = refusal instanceof BridgeError && refusal.code === 'state_conflict'
+  if (!isState || (await transfers.get(id, { signal })).state !== 'verified') throw refusal
+}

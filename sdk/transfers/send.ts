@@ -15,7 +15,7 @@ import { sealFile } from '../sealing.ts'
 import { sourceFailed, storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
-import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
+import { type MoveOptions, manifestOf, reportCleanup, requireVerified } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { type Sending, SendingFolder } from './local/sending-folder.ts'
 import { describeFile } from './wire/manifest.ts'
@@ -392,6 +392,7 @@ async function move(
   if (direct !== undefined) return direct(transfer, path)
   // Do not check expiry here. The shown time moves with the node's clock, so only the node can decide.
   const store = packageEndpoint(context, transfer.id)
-  await uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress })
+  const upload = uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress })
+  await upload.catch((error: unknown) => requireVerified(context, transfer.id, error, signal))
   return context.transfers.get(transfer.id, { signal })
 }

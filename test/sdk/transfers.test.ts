@@ -2,8 +2,9 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Bridge } from '../../sdk/index.ts'
+import { openWire } from '../faults/lab/cut-proxy.ts'
 import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { bridgeOf } from '../support/bridges.ts'
@@ -76,6 +77,29 @@ test('an interrupted upload resumes with the missing parts', async () => {
   })
   expect(done.package?.stored_at).not.toBeNull()
   expect(Math.min(...resumed)).toBeGreaterThan(0)
+})
+
+test('a sender whose last answer is lost knows that the recipient has verified the file meanwhile', async () => {
+  const wire = await openWire(() => Number(new URL(node.url).port))
+  const sender = bridgeOf({ ...node, url: wire.url }, node.ada)
+  onTestFinished(async () => {
+    await sender.close()
+    await wire.close()
+  })
+  const target = join(await box(), 'report.pdf')
+  const step = 'POST /api/v1/transfers/{id}/package/finalize #1'
+  let id = ''
+  const struck = wire.arm({ step, moment: 'answered', act: () => ben.transfers.receive(id, target) })
+  const sent = await sender.transfers.send(source(), {
+    to: 'ben',
+    onOffered: (transfer) => {
+      id = transfer.id
+    },
+  })
+  await struck
+  expect(sent).toMatchObject({ id, state: 'verified', receipt: { sha256: sent.sha256 } })
+  expect(wire.asked).toContain(step.replace('#1', '#2'))
+  expect((await readFile(target)).equals(bytes)).toBe(true)
 })
 
 test('an interrupted download resumes with the missing parts', async () => {
