@@ -93,24 +93,51 @@ export class Versions {
   }
 }
 
-/** SQL that changes each table of the installation. */
-const forEachTable = (change: string): string => `DO $$ DECLARE each record; BEGIN
-  FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename LOOP
-    EXECUTE format('ALTER TABLE %I ${change}', each.tablename);
-  END LOOP;
-END $$;`
+type Step = Pick<Migration, 'name' | 'postgres'>
 
-/** A step that older nodes serve beside: each table gets a column, which they neither read nor write. */
-export const expand = {
-  name: 'expand',
-  postgres: forEachTable('ADD COLUMN replaced bigint NOT NULL DEFAULT 0'),
-}
+/** More than the installation has tables. The test checks that each table was changed. */
+const mostTables = 64
 
 /**
- * A step that removes what the program before `oldest` needs, so that each node must know the migration
+ * A migration for each table, as the product has them: one locks few tables. The migrations after the last
+ * table change nothing.
+ */
+const forEachTable = (name: string, change: string): readonly Required<Step>[] =>
+  Array.from({ length: mostTables }, (_, index) => ({
+    name: `${name}_${index + 1}`,
+    postgres: `DO $$ DECLARE each record; BEGIN
+  FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename
+    OFFSET ${index} LIMIT 1 LOOP
+    EXECUTE format('ALTER TABLE %I ${change}', each.tablename);
+  END LOOP;
+END $$;`,
+  }))
+
+/** The column that the steps add to each table and remove again. */
+const column = 'replaced'
+
+/** Steps that older nodes serve beside: each table gets a column, which they neither read nor write. */
+export const expand: readonly Step[] = forEachTable(
+  'expand',
+  `ADD COLUMN ${column} bigint NOT NULL DEFAULT 0`,
+)
+
+/**
+ * Steps that remove what the program before `oldest` needs. The last one then makes each node know the migration
  * `oldest`.
  */
-export const contract = (oldest: number) => ({
-  name: 'contract',
-  postgres: `${forEachTable('DROP COLUMN replaced')} UPDATE oldest_program SET number = ${oldest};`,
-})
+export const contract = (oldest: number): readonly Step[] =>
+  forEachTable('contract', `DROP COLUMN ${column}`).map((step, index, { length }) =>
+    index < length - 1
+      ? step
+      : { ...step, postgres: `${step.postgres} UPDATE oldest_program SET number = ${oldest};` },
+  )
+
+/** The tables that have the column, and those that lack it. */
+export const columnOfTables = `SELECT
+    coalesce(array_agg(tablename::text) FILTER (WHERE has), '{}') AS having,
+    coalesce(array_agg(tablename::text) FILTER (WHERE NOT has), '{}') AS lacking
+  FROM (SELECT tablename, EXISTS (
+      SELECT FROM information_schema.columns
+      WHERE table_schema = schemaname AND table_name = tablename AND column_name = '${column}'
+    ) AS has FROM pg_tables WHERE schemaname = 'public') AS each_table`
