@@ -14,10 +14,10 @@ import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import type { Bridge } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { bridgeOf } from '../support/bridges.ts'
+import { openWire, type Wire } from '../support/cut-proxy.ts'
 import { act, fileOf, finalize, look, offer, putPart, told, upload } from '../support/files.ts'
 import type { Reply } from '../support/http.ts'
 import { openStore } from '../support/test-store.ts'
-import { openWire, type Wire } from './lab/cut-proxy.ts'
 
 const isRun = process.env.BRIDGE_TRANSFER_PHASES === 'all'
 

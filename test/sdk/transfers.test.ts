@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Bridge } from '../../sdk/index.ts'
-import { openWire } from '../faults/lab/cut-proxy.ts'
 import { boxesIn } from '../support/boxes.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { bridgeOf } from '../support/bridges.ts'
+import { openWire } from '../support/cut-proxy.ts'
 import { describeBytes, fileOf, look, offer, putPart } from '../support/files.ts'
 
 let node: TestBridge

@@ -8,11 +8,11 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
 import { childrenOf, isRunning } from '../../support/child-processes.ts'
+import { moments, openWire, type Strike, type Wire } from '../../support/cut-proxy.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { freePort, type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { attach, mostOfOneThread, type Tracer } from '../../support/strace.ts'
 import { type Ended, type Started, TestHome } from '../../support/test-home.ts'
-import { moments, openWire, type Strike, type Wire } from './cut-proxy.ts'
 import { comes, wrongAfter } from './transfer-outcome.ts'
 
 export const roles = ['sender', 'recipient', 'helper'] as const
