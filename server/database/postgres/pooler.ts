@@ -5,6 +5,7 @@
  * of a connection on another server process. A named statement of the first is unknown to the second, unless
  * the pooler repeats it (PgBouncer from 1.21, with `max_prepared_statements`). The node then names none.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionSettings, PostgresConnection, postgresCode } from './connection.ts'
 
 export type Pooling = 'none' | 'session' | 'transaction'
@@ -14,33 +15,39 @@ const PROCESS = 'SELECT pg_backend_pid() AS pid'
 
 const isUnknownStatement = (error: unknown): boolean => ['26000', '42P05'].includes(postgresCode(error) ?? '')
 
-/** Sets `forgetsNames` if the pooler forgets named statements. */
+/**
+ * Sets `forgetsNames` if the pooler forgets named statements, or if no attempt shows that it repeats them.
+ *
+ * Two connections that are open at the same time share a server process only in transaction pooling, and only
+ * there does a connection change its process. Other clients of the pooler can hide both in one attempt.
+ */
 export async function learnPooling(
   connection: PostgresConnection,
   settings: ConnectionSettings,
 ): Promise<Pooling> {
   if (!(await isPooled(connection))) return 'none'
-  const taker = await PostgresConnection.open({ url: settings.url })
-  const probe = await PostgresConnection.open({ url: settings.url })
+  const open = () => PostgresConnection.open({ url: settings.url })
+  const [one, two, probe] = [await open(), await open(), await open()]
   try {
     const first = await processOf(probe)
-    // Another client may take the free server process before the taker does, and hide the pooler in one attempt.
+    let isShared = false
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      await taker.query({ text: 'BEGIN' })
-      // Takes the server process that has just become free, so that the probe gets another one.
-      await taker.query({ text: 'SELECT 1' })
-      const next = await processOf(probe)
-      await taker.query({ text: 'COMMIT' })
+      // All are sent at once, so that another transaction gets the free process before the probe does.
+      const asked = [inTransaction(one), inTransaction(two), processOf(probe)]
+      const [ofOne, ofTwo, next] = await Promise.all(asked)
+      isShared ||= ofOne === first || ofTwo === first
       if (next !== first) return 'transaction'
+      // Another client with the same rhythm would hide the pooler in each attempt.
+      await sleep(attempt)
     }
-    return 'session'
+    if (isShared) settings.forgetsNames = true
+    return isShared ? 'transaction' : 'session'
   } catch (error) {
     if (!isUnknownStatement(error)) throw error
     settings.forgetsNames = true
     return 'transaction'
   } finally {
-    await taker.close()
-    await probe.close()
+    for (const each of [one, two, probe]) await each.close()
   }
 }
 
@@ -56,5 +63,13 @@ async function processOf(connection: PostgresConnection): Promise<number | undef
     text: PROCESS,
     values: [],
   })
+  return rows[0]?.pid
+}
+
+/** The server process of a transaction, which nobody else gets meanwhile. */
+async function inTransaction(connection: PostgresConnection): Promise<number | undefined> {
+  await connection.query({ text: 'BEGIN' })
+  const { rows } = await connection.query<{ pid: number }>({ text: PROCESS })
+  await connection.query({ text: 'COMMIT' })
   return rows[0]?.pid
 }

@@ -59,21 +59,24 @@ describe.skipIf(!isOnPostgres || !hasPooler).each(['session', 'transaction'] as 
       await connection.close()
     })
 
-    test('the pooler is recognised each time while other clients take and free server connections', async () => {
-      const settings = { url: pooler.url }
-      const connection = await PostgresConnection.open(settings)
-      let done = false
-      const others = Array.from({ length: 3 }, async () => {
-        const other = await PostgresConnection.open(settings)
-        while (!done) await other.query({ text: 'SELECT 1' })
-        await other.close()
-      })
-      const seen: string[] = []
-      for (let attempt = 0; attempt < 30; attempt++) seen.push(await learnPooling(connection, settings))
-      done = true
-      await Promise.all([...others, connection.close()])
-      expect(seen).toEqual(seen.map(() => mode))
-    })
+    test.each([1, 2, 3])(
+      'the pooler is recognised each time while %i other clients use it',
+      async (clients) => {
+        const settings = { url: pooler.url }
+        const connection = await PostgresConnection.open(settings)
+        let done = false
+        const others = Array.from({ length: clients }, async () => {
+          const other = await PostgresConnection.open(settings)
+          while (!done) await other.query({ text: 'SELECT 1' })
+          await other.close()
+        })
+        const seen: string[] = []
+        for (let attempt = 0; attempt < 30; attempt++) seen.push(await learnPooling(connection, settings))
+        done = true
+        await Promise.all([...others, connection.close()])
+        expect(seen).toEqual(seen.map(() => mode))
+      },
+    )
   },
 )
 
@@ -138,6 +141,20 @@ test.skipIf(!isOnPostgres || !hasPooler)(
     await pooler.close()
     // PgBouncer from 1.21 can repeat named statements, which these settings do not allow.
     expect(settings.forgetsNames).toBe(true)
+  },
+)
+
+test.skipIf(!isOnPostgres || !hasPooler).each([1, 2])(
+  'a pooler of transactions with %i server connections is recognised',
+  async (size) => {
+    const only = [`default_pool_size = ${size}`]
+    const pooler = await startPooler(process.env.BRIDGE_TEST_POSTGRES ?? '', 'transaction', only)
+    const settings: { url: string; forgetsNames?: boolean } = { url: pooler.url }
+    const connection = await PostgresConnection.open(settings)
+    expect(await learnPooling(connection, settings)).toBe('transaction')
+    expect(settings.forgetsNames).toBe(true)
+    await connection.close()
+    await pooler.close()
   },
 )
 
