@@ -5,6 +5,7 @@
  * of a connection on another server process. A named statement of the first is unknown to the second, unless
  * the pooler repeats it (PgBouncer from 1.21, with `max_prepared_statements`). The node then names none.
  */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionSettings, PostgresConnection, postgresCode } from './connection.ts'
 
@@ -29,11 +30,13 @@ export async function learnPooling(
   const open = () => PostgresConnection.open({ url: settings.url })
   const [one, two, probe] = [await open(), await open(), await open()]
   try {
-    const first = await processOf(probe)
+    // An earlier probe leaves its statement in the processes that the pooler keeps.
+    const name = `bridge_probe_${randomUUID()}`
+    const first = await processOf(probe, name)
     let isShared = false
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       // All are sent at once, so that another transaction gets the free process before the probe does.
-      const asked = [inTransaction(one), inTransaction(two), processOf(probe)]
+      const asked = [inTransaction(one), inTransaction(two), processOf(probe, name)]
       const [ofOne, ofTwo, next] = await Promise.all(asked)
       isShared ||= ofOne === first || ofTwo === first
       if (next !== first) return 'transaction'
@@ -57,12 +60,8 @@ async function isPooled(connection: PostgresConnection): Promise<boolean> {
 }
 
 /** The server process of the connection, asked with a named statement: an unknown one is refused. */
-async function processOf(connection: PostgresConnection): Promise<number | undefined> {
-  const { rows } = await connection.query<{ pid: number }>({
-    name: 'bridge_probe',
-    text: PROCESS,
-    values: [],
-  })
+async function processOf(connection: PostgresConnection, name: string): Promise<number | undefined> {
+  const { rows } = await connection.query<{ pid: number }>({ name, text: PROCESS, values: [] })
   return rows[0]?.pid
 }
 

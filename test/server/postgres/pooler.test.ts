@@ -70,11 +70,14 @@ describe.skipIf(!isOnPostgres || !hasPooler).each(['session', 'transaction'] as 
           while (!done) await other.query({ text: 'SELECT 1' })
           await other.close()
         })
-        const seen: string[] = []
-        for (let attempt = 0; attempt < 30; attempt++) seen.push(await learnPooling(connection, settings))
+        const seen: [string, boolean | undefined][] = []
+        for (let attempt = 0; attempt < 30; attempt++) {
+          const learnt: { url: string; forgetsNames?: boolean } = { url: pooler.url }
+          seen.push([await learnPooling(connection, learnt), learnt.forgetsNames])
+        }
         done = true
         await Promise.all([...others, connection.close()])
-        expect(seen).toEqual(seen.map(() => mode))
+        expect(seen).toEqual(seen.map(() => [mode, mode === 'transaction' ? true : undefined]))
       },
     )
   },
