@@ -5,7 +5,6 @@
  * of a connection on another server process. A named statement of the first is unknown to the second, unless
  * the pooler repeats it (PgBouncer from 1.21, with `max_prepared_statements`). The node then names none.
  */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionSettings, PostgresConnection, postgresCode } from './connection.ts'
 
@@ -30,8 +29,8 @@ export async function learnPooling(
   const open = () => PostgresConnection.open({ url: settings.url })
   const [one, two, probe] = [await open(), await open(), await open()]
   try {
-    // An earlier probe leaves its statement in the processes that the pooler keeps.
-    const name = `bridge_probe_${randomUUID()}`
+    // An earlier probe leaves its statement in the processes that the pooler keeps. A pooler draws the number of a client.
+    const name = `bridge_probe_${probe.processId}`
     const first = await processOf(probe, name)
     let isShared = false
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
