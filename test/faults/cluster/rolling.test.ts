@@ -1,9 +1,10 @@
 /**
- * Three nodes are upgraded one after the other under the full story, through four versions of the program: the
- * one before the newest migration, built from its commit, the one of this run, one whose migrations expand each
- * table, and one whose migrations contract them again. Two versions serve side by side. The last step ends a
- * node that was forgotten, and such a node does not start again. No acknowledged effect is lost, each happens
- * once, no request takes two seconds, and no step of the story two seconds more than usual.
+ * Three nodes are upgraded one after the other under the full story, through four versions of the program. The
+ * first is from before the newest migration, built from its commit, and the second is the one of this run. The
+ * migrations of the third expand each table, and those of the fourth contract them again. Two versions serve
+ * side by side. The last step ends a node that was forgotten, and such a node does not start again. No
+ * acknowledged effect is lost, each happens once, no request takes two seconds, and no step of the story two
+ * seconds more than usual.
  * `BRIDGE_ROLLING_UPGRADES=20` is the number of upgrades, each of an installation of its own. Without it there is
  * one, under less load, without a standby and without bounds on time, because they need a machine without other
  * work.
