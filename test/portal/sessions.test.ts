@@ -13,6 +13,7 @@ inChromium('a session in the browser', () => {
   beforeAll(async () => {
     ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
     visitor = await chromium.visitor(bridge.url)
+    await bridge.owner.ok({ target: '/api/admin/administrators', body: { name: 'mira' } })
   })
   afterAll(async () => {
     await chromium.close()
@@ -57,6 +58,65 @@ inChromium('a session in the browser', () => {
     await expect.poll(() => page.getByText('written before the end').count()).toBe(1)
     expect(visitor.faults).toEqual([])
     await page.unroute('**/events*')
+  })
+
+  test('that ends behind the question for the password is renewed by it', async () => {
+    const { page } = visitor
+    await page.goto(`${bridge.url}/people`)
+    const box = page.getByLabel('demo', { exact: true })
+    const dialog = page.getByRole('dialog')
+    bridge.clock.advance(11 * 60)
+    await box.click()
+    await dialog.getByLabel('Password').fill(ownerPassword)
+    bridge.clock.advance(61 * 60)
+    await dialog.getByRole('button', { name: 'Confirm' }).click()
+    await dialog.getByRole('heading', { name: 'Sign in again' }).waitFor()
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await expect.poll(() => box.isChecked()).toBe(true)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('goes on for a request that crosses a confirmation of the password', async () => {
+    const { page } = visitor
+    const { ada, ben, project } = bridge
+    await page.goto(`${bridge.url}/projects/${project.id}/agents/${ada.id}`)
+    bridge.clock.advance(601)
+    await button('Take over…').click()
+    const dialog = page.getByRole('dialog')
+    await button('End the session').click()
+    await dialog.getByLabel('Password', { exact: true }).fill(ownerPassword)
+    const [before] = await page.context().cookies()
+    const cookie = `${before?.name}=${before?.value}`
+    const isConfirmed = Promise.withResolvers<void>()
+    const isRefused = Promise.withResolvers<void>()
+    // The node has confirmed before it gets a reading with the old cookie, and refuses that before it answers.
+    await page.route('**/session/confirm', async (route) => {
+      const response = await route.fetch()
+      isConfirmed.resolve()
+      await isRefused.promise
+      await route.fulfill({ response })
+    })
+    const refusals: number[] = []
+    const snapshot = `${bridge.url}/api/admin/projects/${project.id}`
+    await page.route(snapshot, async (route) => {
+      if (refusals.length > 0) return route.continue()
+      await isConfirmed.promise
+      const response = await route.fetch({ headers: { ...route.request().headers(), cookie } })
+      refusals.push(response.status())
+      await route.fulfill({ response })
+    })
+    const read = page.waitForResponse(snapshot)
+    const repeated = page.waitForResponse((each) => each.url() === snapshot && each.ok())
+    await button('End the session').click()
+    await ada.send(await ada.conversationWith(ben.id), ben.id, 'during a confirmation')
+    await (await read).finished()
+    isRefused.resolve()
+    await page.getByRole('textbox', { name: 'Grant for the next session of ada' }).waitFor()
+    await repeated
+    expect(refusals).toEqual([401])
+    expect(await dialog.count()).toBe(0)
+    expect(visitor.faults).toEqual([])
+    await page.unrouteAll()
   })
 
   test('ends with the button, and the back button shows no data', async () => {

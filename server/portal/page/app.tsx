@@ -87,7 +87,7 @@ export function App() {
   return (
     <LocationProvider>
       <Screens drawing={changes.value} />
-      {asking.value && <Confirm asking={asking.value} />}
+      {asking.value && <Confirm {...asking.value} />}
       <Toasts />
     </LocationProvider>
   )

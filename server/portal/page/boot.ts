@@ -6,7 +6,7 @@
 import { signal } from '@preact/signals'
 import { BridgeError, type Health } from '../../../sdk/browser.ts'
 import { hearOtherTabs } from './live/same-person.ts'
-import { owner, session } from './owner.ts'
+import { owner, readSession, session } from './owner.ts'
 
 export type Boot =
   | { readonly state: 'loading' }
@@ -63,7 +63,7 @@ function takeHash(): void {
 
 async function current() {
   try {
-    return await owner.signIn.current()
+    return await readSession()
   } catch (error) {
     if (error instanceof BridgeError && error.status === 401) return undefined
     throw error

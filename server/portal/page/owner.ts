@@ -1,6 +1,6 @@
 /** The owner's session in this browser, and the question for the password that a refusal asks. */
 import { effect, signal } from '@preact/signals'
-import { type BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
+import { BridgeError, type OwnerSession, openOwner } from '../../../sdk/browser.ts'
 import { hearClock } from './node-clock.ts'
 
 /** Undefined while nobody is signed in. */
@@ -39,16 +39,22 @@ export async function withoutAsking<T>(act: () => Promise<T>): Promise<T> {
 function reauthorize({ code }: BridgeError): Promise<boolean> {
   if (session.value === undefined || (code === 'reauth_required' && asksItself > 0))
     return Promise.resolve(false)
-  pending ??= new Promise<boolean>((resolve) => {
-    const answer = (isAuthorized: boolean) => {
-      asking.value = undefined
-      pending = undefined
-      resolve(isAuthorized)
-    }
-    asking.value = { isExpired: code === 'owner_session_expired', answer }
+  const isExpired = code === 'owner_session_expired'
+  const ask = async () => (isExpired && (await isSignedIn())) || question(isExpired)
+  pending ??= ask().finally(() => {
+    pending = undefined
   })
   return pending
 }
+
+const question = (isExpired: boolean): Promise<boolean> =>
+  new Promise((resolve) => {
+    const answer = (isAuthorized: boolean) => {
+      asking.value = undefined
+      resolve(isAuthorized)
+    }
+    asking.value = { isExpired, answer }
+  })
 
 /** Number of answers 503 so far: the node has no room, or it is not ready. */
 export const busyAnswers = signal(0)
@@ -56,13 +62,57 @@ export const busyAnswers = signal(0)
 /** Number of answers so far. */
 export const answers = signal(0)
 
-export const owner = openOwner({
-  reauthorize,
-  answered: ({ status }) => {
-    answers.value += 1
-    if (status === 503) busyAnswers.value += 1
-  },
-})
+const answered = ({ status }: { readonly status: number }): void => {
+  answers.value += 1
+  if (status === 503) busyAnswers.value += 1
+}
+
+export const owner = openOwner({ reauthorize, answered })
+
+/** The same session. Its refusals ask nothing. */
+const silent = openOwner({ answered })
+
+/** Lock of all tabs: a confirmation changes the cookie, and nobody asks meanwhile who is signed in. */
+const cookieLock = 'bridge-cookie'
+
+/** Reads who is signed in in this browser. @throws owner_session_expired */
+export const readSession = (): Promise<OwnerSession> =>
+  navigator.locks.request(cookieLock, { mode: 'shared' }, () => silent.signIn.current())
+
+/**
+ * Returns whether the person is still signed in. A request that crosses a confirmation, of this tab or another one,
+ * is refused because it has the old cookie.
+ */
+async function isSignedIn(): Promise<boolean> {
+  try {
+    const found = await readSession()
+    if (found.user.id !== session.peek()?.user.id) return false
+    session.value = found
+    return true
+  } catch {
+    // If the node cannot be reached, the sign-in says so.
+    return false
+  }
+}
+
+/** Confirms the password. @throws sign_in_failed, rate_limited, owner_session_expired */
+export async function confirm(password: string): Promise<void> {
+  session.value = await navigator.locks.request(cookieLock, () => silent.signIn.confirm(password))
+}
+
+/** As {@link confirm}. If the sign-in has ended, a question comes first. @throws sign_in_failed, rate_limited */
+export async function confirmOrAsk(password: string): Promise<void> {
+  try {
+    await confirm(password)
+  } catch (failure) {
+    if (!isExpiry(failure) || !(await reauthorize(failure))) throw failure
+    await confirm(password)
+  }
+}
+
+/** True if the node refused a request because the sign-in has ended. */
+export const isExpiry = (failure: unknown): failure is BridgeError =>
+  failure instanceof BridgeError && failure.code === 'owner_session_expired'
 
 /** Carries the id of the person who signed in from tab to tab, or null at the end of the sign-in. */
 export const signIns = new BroadcastChannel('bridge-sign-ins')

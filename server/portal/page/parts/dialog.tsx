@@ -10,7 +10,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { BridgeError } from '../../../../sdk/browser.ts'
 import { freshKey } from '../clock.ts'
 import { nodeNow } from '../node-clock.ts'
-import { owner, session, withoutAsking } from '../owner.ts'
+import { confirmOrAsk, session, withoutAsking } from '../owner.ts'
 import { isAtFields } from '../words/refusals.ts'
 import { Field } from './field.tsx'
 import { Password } from './password.tsx'
@@ -100,7 +100,7 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
   const [typed, setTyped] = useState('')
   const [key] = useState(freshKey)
   const { isBusy, error, submit } = useSubmitting(async () => {
-    if (isAsked) session.value = await owner.signIn.confirm(password.current)
+    if (isAsked) await confirmOrAsk(password.current)
     try {
       await (isFresh ? withoutAsking(() => act(key)) : act(key))
     } catch (failure) {

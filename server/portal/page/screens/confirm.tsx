@@ -1,17 +1,24 @@
 /** Dialog over any screen: signs in again, or confirms the password. The refused request then goes by itself. */
-import { type Asking, owner, session } from '../owner.ts'
+import { type Asking, asking, confirm, isExpiry, owner, session } from '../owner.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useSecret } from '../parts/secret.ts'
 import { useSubmitting } from '../parts/submitting.ts'
 
-export function Confirm({ asking: { isExpired, answer } }: { readonly asking: Asking }) {
+export function Confirm({ isExpired, answer }: Asking) {
   const secret = useSecret()
   const name = session.value?.user.name ?? ''
   const { isBusy, error, submit } = useSubmitting(async () => {
     const password = secret.current
-    session.value = await (isExpired ? owner.start({ name, password }) : owner.signIn.confirm(password))
+    try {
+      if (isExpired) session.value = await owner.start({ name, password })
+      else await confirm(password)
+    } catch (failure) {
+      // The sign-in has ended behind the question, which is another one from now on.
+      if (isExpiry(failure)) asking.value = { isExpired: true, answer }
+      throw failure
+    }
     answer(true)
   })
   return (
