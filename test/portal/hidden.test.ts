@@ -20,6 +20,12 @@ inChromium('a hidden tab', () => {
     await bridge.close()
   })
 
+  const become = (state: string) =>
+    visitor.page.evaluate(`(() => {
+      Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    })()`)
+
   test('sends no request after 15 seconds, and shows what came when it is visible again', async () => {
     const { page } = visitor
     const { ada, ben, project } = bridge
@@ -27,11 +33,6 @@ inChromium('a hidden tab', () => {
     await ada.send(conversation, ben.id, 'before')
     await page.goto(`${bridge.url}/projects/${project.id}/conversations/${conversation}`)
     await page.getByText('before', { exact: true }).waitFor()
-    const become = (state: string) =>
-      page.evaluate(`(() => {
-        Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
-        document.dispatchEvent(new Event('visibilitychange'))
-      })()`)
     await become('hidden')
     await page.clock.runFor(16_000)
     let requests = 0
@@ -55,6 +56,44 @@ inChromium('a hidden tab', () => {
         return page.getByText('while it was hidden', { exact: true }).count()
       })
       .toBe(1)
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('sends nothing more for a reading that it was hidden in', async () => {
+    const { page } = visitor
+    const { ada, ben, project } = bridge
+    const conversation = await ada.conversationWith(ben.id)
+    await page.goto(`${bridge.url}/projects/${project.id}/conversations/${conversation}`)
+    await page.getByText('while it was hidden', { exact: true }).waitFor()
+    const newer = '**/messages?after_sequence=2'
+    const isAsked = Promise.withResolvers<void>()
+    const isLate = Promise.withResolvers<void>()
+    await page.route(newer, async (route) => {
+      isAsked.resolve()
+      await isLate.promise
+      await route.continue()
+    })
+    // Two messages wait for their reader. Their marks are read again after what is newer.
+    await page.clock.runFor(6000)
+    await isAsked.promise
+    await become('hidden')
+    await page.clock.runFor(16_000)
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(request.url()))
+    const answer = page.waitForResponse((each) => each.url().endsWith('after_sequence=2'))
+    isLate.resolve()
+    await (await answer).finished()
+    await page.clock.runFor(6000)
+    await page.unroute(newer)
+    await page.clock.runFor(6000)
+    expect(requests).toEqual([])
+    await become('visible')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return requests.some((each) => each.endsWith('after_sequence=0'))
+      })
+      .toBe(true)
     expect(visitor.faults).toEqual([])
   })
 })

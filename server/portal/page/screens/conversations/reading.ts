@@ -73,13 +73,12 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   }
   const last = () => messages.peek().at(-1)?.sequence ?? 0
 
-  /** Reads what is newer than the range, to the end. */
+  /** Reads what is newer than the range, to the end. If nobody looks any more, the next catching up goes on. */
   const forward = async () => {
-    for (;;) {
+    for (let hasMore = true; hasMore && isAttended.peek(); ) {
       const read = await page({ afterSequence: last() })
       merge(read.messages)
-      hasNewer.value = read.has_more
-      if (!read.has_more) return
+      hasMore = read.has_more
     }
   }
   const begin = async (sequence: number | undefined) => {
@@ -96,7 +95,7 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   }
   /** Reads messages of the range again whose marks have changed. */
   const again = async (changed: readonly Message[]) => {
-    for (let rest = changed; rest[0] !== undefined; ) {
+    for (let rest = changed; rest[0] !== undefined && isAttended.peek(); ) {
       const read = await page({ afterSequence: rest[0].sequence - 1 })
       merge(read.messages.filter(({ sequence }) => sequence <= last() || !hasNewer.peek()))
       const end = read.messages.at(-1)?.sequence
@@ -116,7 +115,6 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     isWaiting = true
     void inTurn(async () => {
       isWaiting = false
-      if (!isAttended.peek()) return
       if (!hasNewer.peek()) await forward()
       await again(waiting())
     })
