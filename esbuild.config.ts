@@ -1,10 +1,11 @@
 /**
- * Makes what is published: `npm run build` fills `dist`. Another folder can be named; `--no-types` leaves out the declarations.
+ * Makes what is published: `npm run build` fills `dist`. Another folder can be named; `--no-types` leaves out the
+ * declarations.
  *
  * - `bridge.cjs`: refuses an old Node, then loads `cli.cjs`, the whole command line in one file.
  * - `client.cjs`, `server.cjs`: loaded by the command line only when a command needs them.
- * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line. `reader.cjs`: the part
- *   of the SDK that a hook loads to ask the node.
+ * - `hooks.cjs`: what a hook of a harness runs, which the launcher loads without the command line.
+ * - `reader.cjs`: the part of the SDK that a hook loads to ask the node.
  * - `helper.cjs`: the transfer helper, which the launcher loads without the command line.
  * - `portal.cjs`: the owner's page, loaded by the server when the first visitor comes.
  * - `client/`: the client package that a node hands out; see esbuild.client.ts.

@@ -48,8 +48,8 @@ export async function tellAtPrompt(parts: HookParts): Promise<void> {
 }
 
 /**
- * Whether the hook of the start has just found no mail, and no waiter has found any since. A session that starts with its
- * prompt (`claude -p`) runs both hooks at once. A message that comes between them is told at the end of the turn.
+ * Whether the hook of the start has just found no mail, and no waiter has found any since. A session that starts
+ * with its prompt (`claude -p`) runs both hooks at once. The end of the turn tells a message that comes between them.
  */
 function hasJustFoundNothing({ places, name }: HookSession, now: Date): boolean {
   const at = touchedAt(places.empty(name))

@@ -29,7 +29,8 @@ export async function learnPooling(
   const open = () => PostgresConnection.open({ url: settings.url })
   const [one, two, probe] = [await open(), await open(), await open()]
   try {
-    // An earlier probe leaves its statement in the processes that the pooler keeps. A pooler draws the number of a client.
+    // An earlier probe leaves its statement in the processes that the pooler keeps, so the name is new each time. A
+    // pooler draws the number of a client.
     const name = `bridge_probe_${probe.processId}`
     const first = await processOf(probe, name)
     let isShared = false
