@@ -3,6 +3,7 @@ import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
 inChromium('the page with late answers', () => {
@@ -103,6 +104,90 @@ inChromium('the page with late answers', () => {
     await page.getByRole('heading', { level: 1, name: `renamed ${of}` }).waitFor()
     expect(await description.inputValue()).toBe('saved')
     expect(visitor.faults).toEqual([])
+  })
+
+  const mainLink = (name: string) => visitor.page.getByRole('main').getByRole('link', { name, exact: true })
+  const section = (name: string) =>
+    visitor.page.getByRole('navigation').getByRole('link', { name, exact: true })
+  const button = (name: string) => visitor.page.getByRole('button', { name, exact: true })
+
+  /** Edits the profile of ada, which is open, until the answer is there. Then saves it on the same screen. */
+  async function editUntil(address: string, goOn: () => Promise<void>) {
+    const { page } = visitor
+    await page.getByRole('heading', { level: 1, name: 'ada' }).waitFor()
+    const profile = page.getByRole('region', { name: 'Profile', exact: true })
+    const words = `not lost ${address}`
+    await profile.getByLabel('Description').fill(words)
+    const answer = page.waitForResponse(address)
+    await goOn()
+    await (await answer).finished()
+    await stillness(page)()
+    expect(new URL(page.url()).pathname).toBe(`/projects/${bridge.project.id}/agents/${bridge.ada.id}`)
+    expect(await profile.getByLabel('Description').inputValue()).toBe(words)
+    await profile.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.', { exact: true }).waitFor()
+    expect(visitor.faults).toEqual([])
+  }
+
+  const left = [
+    {
+      what: 'a first message is stored',
+      address: () => api('/messages'),
+      begin: async () => {
+        await visitor.page.goto(`${home}/conversations`)
+        await visitor.page.getByLabel('Message').fill('stored late')
+        await button('Send').click()
+        await button('Sending…').waitFor()
+      },
+    },
+    {
+      what: 'the conversation of a message is found',
+      address: () => api('/audit?*kind=message.sent*'),
+      begin: async () => {
+        const { ada, ben } = bridge
+        const { id } = await ada.send(await ada.conversationWith(ben.id), ben.id, 'found late')
+        const asked = visitor.page.waitForRequest(api('/audit?*kind=message.sent*'))
+        await visitor.page.goto(`${home}/messages/${id}`)
+        await asked
+      },
+    },
+  ]
+  test.each(left)('stays where a link has led before $what', async ({ address, begin }) => {
+    const goOn = await hold(visitor.page, address())
+    await begin()
+    await section('Agents').click()
+    await mainLink('ada').click()
+    await editUntil(address(), goOn)
+  })
+
+  test('stays where the back button has led before an agent is created', async () => {
+    const { page } = visitor
+    await page.goto(`${home}/agents/${bridge.ada.id}`)
+    await section('Agents').click()
+    await button('New agent').click()
+    await page.getByLabel('Name', { exact: true }).fill('dora')
+    const goOn = await hold(page, api('/agents'))
+    await button('Create the agent').click()
+    await button('Creating…').waitFor()
+    await page.goBack()
+    await editUntil(api('/agents'), goOn)
+  })
+
+  test('stays where the back button has led before a project is deleted', async () => {
+    const { page } = visitor
+    const { id } = await bridge.owner.createProject('doomed')
+    await page.goto(`${home}/agents/${bridge.ada.id}`)
+    await page.getByRole('link', { name: 'bridge', exact: true }).click()
+    await mainLink('doomed').click()
+    await mainLink('Project settings').click()
+    await button('Delete…').click()
+    await page.getByLabel('Type its name to confirm').fill('doomed')
+    const address = `**/api/admin/projects/${id}/delete`
+    const goOn = await hold(page, address)
+    await button('Delete the project').click()
+    await button('Deleting…').waitFor()
+    await page.evaluate('history.go(-3)')
+    await editUntil(address, goOn)
   })
 
   test('leaves the focus to a reader who has gone on before the screen is there', async () => {

@@ -1,14 +1,14 @@
 /** Address of a message by its id: finds its conversation, and opens it there. */
 import { useEffect, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import { owner } from '../owner.ts'
 import { Heading } from '../parts/heading.tsx'
+import { useOwnRoute } from '../parts/own-route.ts'
 import { Refused } from '../parts/refused.tsx'
 import { useParams } from '../parts/router.tsx'
 
 export function MessageAddress() {
   const { id = '', message = '' } = useParams()
-  const { route } = useLocation()
+  const route = useOwnRoute()
   const [error, setError] = useState<unknown>(undefined)
   const [isMissing, setMissing] = useState(false)
   useEffect(() => {

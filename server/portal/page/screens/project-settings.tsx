@@ -1,10 +1,10 @@
 /** Settings of a project: its name, description and policy, its state, and its deletion. */
-import { useLocation } from 'preact-iso/router'
 import type { Project, ProjectState } from '../../../../sdk/browser.ts'
 import { useLiveProject } from '../live/project.ts'
 import { owner, session } from '../owner.ts'
 import { ActButton } from '../parts/dialog.tsx'
 import { Heading } from '../parts/heading.tsx'
+import { useOwnRoute } from '../parts/own-route.ts'
 import { Refused } from '../parts/refused.tsx'
 import { useParams } from '../parts/router.tsx'
 import { Section } from '../parts/section.tsx'
@@ -92,7 +92,7 @@ function State({ project: { id, state }, refresh }: Props) {
 }
 
 function Deletion({ project: { id, name } }: { readonly project: Project }) {
-  const { route } = useLocation()
+  const route = useOwnRoute()
   return (
     <Section id="delete" title="Delete">
       <p>Deletes the project with its agents, conversations, tasks, files and audit. It cannot be undone.</p>

@@ -1,10 +1,10 @@
 /** Dialog that creates an agent. Its page then offers the prompt that enrols it. */
 import { useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import { type Environment, limits } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
 import { ActDialog } from '../../parts/dialog.tsx'
 import { Field } from '../../parts/field.tsx'
+import { useOwnRoute } from '../../parts/own-route.ts'
 import { TextArea } from '../../parts/text-area.tsx'
 import { note } from '../../parts/toast.tsx'
 import { plainName } from '../../text/plain-name.ts'
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export function CreateAgent({ project, environments, close }: Props) {
-  const { route } = useLocation()
+  const route = useOwnRoute()
   const [name, setName] = useState('')
   const [role, setRole] = useState('')
   const [description, setDescription] = useState('')

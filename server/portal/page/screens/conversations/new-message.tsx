@@ -1,8 +1,8 @@
 /** First message of the owner to an agent. Later ones are written in the conversation. */
 import { useEffect, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import type { Agent } from '../../../../../sdk/browser.ts'
 import { owner } from '../../owner.ts'
+import { useOwnRoute } from '../../parts/own-route.ts'
 import { draftOf } from './drafts.ts'
 import { Write } from './write.tsx'
 
@@ -12,7 +12,7 @@ interface Props {
 }
 
 export function NewMessage({ project, nowMs }: Props) {
-  const { route } = useLocation()
+  const route = useOwnRoute()
   const [agents, setAgents] = useState<readonly Agent[]>([])
   useEffect(() => {
     // Without the list, a person can still answer in a conversation.
