@@ -1,4 +1,5 @@
 /** A hidden tab sends nothing, and catches up when somebody looks at it. */
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
@@ -20,8 +21,8 @@ inChromium('a hidden tab', () => {
     await bridge.close()
   })
 
-  const become = (state: string) =>
-    visitor.page.evaluate(`(() => {
+  const become = (state: string, page = visitor.page) =>
+    page.evaluate(`(() => {
       Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
       document.dispatchEvent(new Event('visibilitychange'))
     })()`)
@@ -94,6 +95,73 @@ inChromium('a hidden tab', () => {
         return requests.some((each) => each.endsWith('after_sequence=0'))
       })
       .toBe(true)
+    expect(visitor.faults).toEqual([])
+  })
+
+  /** Runs the clock of all tabs until the text is on this one. */
+  const shows = (tab: Page, text: string) =>
+    expect
+      .poll(async () => {
+        await tab.clock.runFor(1000)
+        return tab.getByText(text, { exact: true }).count()
+      })
+      .toBe(1)
+
+  test('shows the acknowledgements of old messages that another tab told it of, when it is visible', async () => {
+    const { page } = visitor
+    const { ada, project, url } = bridge
+    const own = await ada.conversationWith(ada.id)
+    const ids: string[] = []
+    for (let number = 1; number <= 220; number += 1) ids.push((await ada.send(own, ada.id, `${number}`)).id)
+    const acknowledge = (...numbers: number[]) =>
+      bridge.owner.ok({
+        target: `/api/admin/projects/${project.id}/acknowledgements`,
+        body: { message_ids: numbers.map((number) => ids[number - 1]) },
+      })
+    await page.goto(`${url}/projects/${project.id}`)
+    const tab = await page.context().newPage()
+    await tab.goto(`${url}/projects/${project.id}/conversations/${own}`)
+    await shows(tab, 'Acknowledge all shown (100)')
+    await expect
+      .poll(async () => {
+        await tab.evaluate('scrollTo(0, 0)')
+        await tab.clock.runFor(1000)
+        return tab.getByText('Acknowledge all shown (220)').count()
+      })
+      .toBe(1)
+    const unread = (count: number) =>
+      expect
+        .poll(async () => {
+          await tab.clock.runFor(1000)
+          return tab.getByTitle(`${count} unacknowledged messages to you`).count()
+        })
+        .toBe(1)
+    await become('hidden', tab)
+    await tab.clock.runFor(16_000)
+    await acknowledge(1, 105)
+    await unread(218)
+    await become('visible', tab)
+    await shows(tab, 'Acknowledge all shown (218)')
+
+    // Hidden between the two pages of messages that have these two.
+    const isAsked = Promise.withResolvers<void>()
+    const isLate = Promise.withResolvers<void>()
+    const first = `**/conversations/${own}/messages?after_sequence=1`
+    await tab.route(first, async (route) => {
+      isAsked.resolve()
+      await isLate.promise
+      await route.continue()
+    })
+    await acknowledge(2, 106)
+    await unread(216)
+    await isAsked.promise
+    await become('hidden', tab)
+    await tab.clock.runFor(16_000)
+    isLate.resolve()
+    await shows(tab, 'Acknowledge all shown (217)')
+    await become('visible', tab)
+    await shows(tab, 'Acknowledge all shown (216)')
+    await tab.close()
     expect(visitor.faults).toEqual([])
   })
 })

@@ -48,6 +48,8 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   const stopping = new AbortController()
   const options = { signal: stopping.signal }
   let tail: Promise<unknown> = Promise.resolve()
+  /** Messages that the last reading of changed marks did not come to: it failed, or nobody looked any more. */
+  let left: readonly Message[] = []
 
   const inTurn = (act: () => Promise<unknown>): Promise<void> => {
     const turn = async () => {
@@ -92,15 +94,16 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
       hasOlder.value = read.has_more
       hasNewer.value = !isLatest
     })
+    left = []
   }
-  /** Reads messages of the range again whose marks have changed. */
+  /** Reads messages of the range again whose marks have changed, and those that are left. */
   const again = async (changed: readonly Message[]) => {
-    for (let rest = changed; rest[0] !== undefined && isAttended.peek(); ) {
-      const read = await page({ afterSequence: rest[0].sequence - 1 })
+    left = merged(left, changed)
+    while (left[0] !== undefined && isAttended.peek()) {
+      const read = await page({ afterSequence: left[0].sequence - 1 })
       merge(read.messages.filter(({ sequence }) => sequence <= last() || !hasNewer.peek()))
-      const end = read.messages.at(-1)?.sequence
-      if (end === undefined) return
-      rest = rest.filter(({ sequence }) => sequence > end)
+      const end = read.messages.at(-1)?.sequence ?? Number.POSITIVE_INFINITY
+      left = left.filter(({ sequence }) => sequence > end)
     }
   }
   const waiting = () =>
@@ -127,6 +130,8 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   const unfollow = effect(() => {
     if (isAttended.value && !wasAttended) catchUp()
     wasAttended = isAttended.value
+    // Records that come now are fresh when somebody looks again.
+    if (!wasAttended) return
     const { activity = [] } = live.snapshot.value ?? {}
     const known = activity.findIndex((record) => record.id === seen)
     const isMissed = seen !== undefined && known === -1
