@@ -106,11 +106,13 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
       left = left.filter(({ sequence }) => sequence > end)
     }
   }
-  const waiting = () =>
+  const waiting = (among: number = limits.pageMax) =>
     messages
       .peek()
-      .slice(-limits.pageMax)
+      .slice(-among)
       .filter(({ delivery }) => delivery.acknowledged_at === null)
+  /** True if a record was missed, which may be of any message. */
+  let hasMissed = false
   let isWaiting = false
   /** Calls that wait for their turn are one. A hidden page reads nothing, and catches up later. */
   const catchUp = () => {
@@ -119,7 +121,9 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     void inTurn(async () => {
       isWaiting = false
       if (!hasNewer.peek()) await forward()
-      await again(waiting())
+      const among = hasMissed ? Number.POSITIVE_INFINITY : limits.pageMax
+      hasMissed = false
+      await again(waiting(among))
     })
   }
 
@@ -135,6 +139,7 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     const { activity = [] } = live.snapshot.value ?? {}
     const known = activity.findIndex((record) => record.id === seen)
     const isMissed = seen !== undefined && known === -1
+    hasMissed ||= isMissed
     const fresh = activity.slice(known + 1).filter((record) => concerns(record, id, messages.peek()))
     // A snapshot that comes after the messages may tell of later ones.
     const isLate = seen === undefined && activity.length > 0 && hasBegun
