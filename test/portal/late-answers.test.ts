@@ -266,4 +266,31 @@ inChromium('the page with late answers', () => {
     await expect.poll(() => count.count()).toBe(0)
     expect(visitor.faults).toEqual([])
   })
+
+  test.each(['the button', 'the keyboard'])(
+    'keeps a dialog that acts, begun with %s, through a second Escape, and shows its refusal',
+    async (way) => {
+      const { page } = visitor
+      await page.goto(`${home}/agents`)
+      await button('New agent').click()
+      const dialog = page.getByRole('dialog', { name: 'New agent' })
+      await dialog.getByLabel('Name', { exact: true }).fill('ada')
+      const goOn = await hold(page, api('/agents'))
+      if (way === 'the button') await button('Create the agent').click()
+      else await page.keyboard.press('Enter')
+      await button('Creating…').waitFor()
+      for (let times = 0; times < 4; times += 1) await page.keyboard.press('Escape')
+      await goOn()
+      await dialog.getByText('The name is taken. Choose another.').waitFor()
+      await expect
+        .poll(() => page.evaluate(`document.querySelector('dialog').contains(document.activeElement)`))
+        .toBe(true)
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      await button('New agent').and(page.locator(':focus')).waitFor()
+      await page.keyboard.press('Enter')
+      await dialog.waitFor()
+      expect(visitor.faults).toEqual([])
+    },
+  )
 })

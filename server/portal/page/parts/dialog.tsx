@@ -33,11 +33,7 @@ export function Dialog({ title, close, children }: DialogProps) {
   useLayoutEffect(() => {
     const opener = document.activeElement
     const shown = dialog.current
-    shown?.showModal()
-    const first = shown?.querySelector<HTMLElement>(
-      'input:not([type=checkbox], [type=radio]), textarea, select',
-    )
-    ;(first ?? shown?.querySelector<HTMLElement>('button'))?.focus()
+    if (shown !== null) show(shown)
     return () => {
       shown?.close()
       const left = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('h1')
@@ -52,11 +48,24 @@ export function Dialog({ title, close, children }: DialogProps) {
         event.preventDefault()
         close()
       }}
+      onClose={({ currentTarget }) => {
+        // A browser lets the page prevent one request to close. It obeys the next one, also while the act runs.
+        if (currentTarget.isConnected) show(currentTarget)
+      }}
     >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
   )
+}
+
+/** Shows it over everything else, with the focus in its first field, or else on its first button. */
+function show(dialog: HTMLDialogElement): void {
+  dialog.showModal()
+  const first = dialog.querySelector<HTMLElement>(
+    'input:not([type=checkbox], [type=radio]), textarea, select',
+  )
+  ;(first ?? dialog.querySelector<HTMLElement>('button'))?.focus()
 }
 
 interface ActProps {
