@@ -95,4 +95,65 @@ inChromium('a conversation while the node is away', () => {
     await shows('after the restart')
     expect(await box().inputValue()).toBe('half a sentence')
   })
+
+  /** Leaves the conversation. Counts its requests from now on, and notes the queries of those for its messages. */
+  const asked = async () => {
+    const all = { conversation: 0, messages: [] as string[] }
+    const { page } = visitor
+    await page.goto(`${server.url}/settings`)
+    page.on('request', (request) => {
+      const { pathname, search } = new URL(request.url())
+      if (pathname.endsWith(`/api/admin/projects/${project.id}/conversations/${conversation}`))
+        all.conversation += 1
+      if (pathname.endsWith(`/${conversation}/messages`)) all.messages.push(search)
+    })
+    return all
+  }
+  const itself = () => `**/api/admin/projects/${project.id}/conversations/${conversation}`
+
+  test('begins again with its latest messages if its first reading was refused', async () => {
+    const { page } = visitor
+    const requests = await asked()
+    const faults = [...visitor.faults]
+    const json = { error: 'not_found', message: 'Not now.', request_id: 'r', retryable: false, details: {} }
+    await page.route(itself(), (route) => route.fulfill({ status: 404, json }))
+    await page.goto(`${server.url}/projects/${project.id}/conversations/${conversation}`)
+    const refused = page.getByRole('heading', { level: 1, name: 'Conversation', exact: true })
+    await refused.waitFor()
+    await ada.send(conversation, ben.id, 'after the refusal')
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(1000)
+        return requests.conversation
+      })
+      .toBeGreaterThan(2)
+    expect(requests.messages).toEqual([])
+    expect(await refused.count()).toBe(1)
+    await page.unroute(itself())
+    await shows('after the refusal')
+    expect(requests.messages[0]).toBe('')
+    expect(visitor.faults).toEqual(faults)
+  })
+
+  test('begins once if its first reading is late', async () => {
+    const { page } = visitor
+    const requests = await asked()
+    const faults = [...visitor.faults]
+    const isLate = Promise.withResolvers<void>()
+    await page.route(itself(), async (route) => {
+      await isLate.promise
+      await route.continue()
+    })
+    const isAsked = page.waitForRequest(itself())
+    await page.goto(`${server.url}/projects/${project.id}/conversations/${conversation}`)
+    await isAsked
+    await page.clock.runFor(21_000)
+    isLate.resolve()
+    await shows('after the refusal')
+    await page.unroute(itself())
+    await ada.send(conversation, ben.id, 'after the delay')
+    await shows('after the delay')
+    expect(requests.conversation).toBe(1)
+    expect(visitor.faults).toEqual(faults)
+  })
 })

@@ -114,12 +114,16 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   /** True if a record was missed, which may be of any message. */
   let hasMissed = false
   let isWaiting = false
-  /** Calls that wait for their turn are one. A hidden page reads nothing, and catches up later. */
+  /**
+   * Calls that wait for their turn are one. A hidden page reads nothing, and catches up later. If the first reading
+   * has failed, the thread begins again.
+   */
   const catchUp = () => {
     if (isWaiting) return
     isWaiting = true
     void inTurn(async () => {
       isWaiting = false
+      if (about.peek() === undefined && isAttended.peek()) return begin(at)
       if (!hasNewer.peek()) await forward()
       const among = hasMissed ? Number.POSITIVE_INFINITY : limits.pageMax
       hasMissed = false
@@ -149,8 +153,8 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     seen = activity.at(-1)?.id ?? seen
   })
   const timer = setInterval(() => {
-    if (isAttended.value && about.peek() === undefined) void inTurn(() => begin(at))
-    else if (isAttended.value && (waiting().length > 0 || error.peek() !== undefined)) catchUp()
+    const isBehind = about.peek() === undefined || waiting().length > 0 || error.peek() !== undefined
+    if (isAttended.value && isBehind) catchUp()
   }, offersMs)
   return {
     about,
