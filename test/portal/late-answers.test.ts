@@ -293,4 +293,56 @@ inChromium('the page with late answers', () => {
       expect(visitor.faults).toEqual([])
     },
   )
+
+  /** Loses the answers to messages of the owner, which reach the node, until the returned function is called. */
+  async function loseAnswers(page: Page) {
+    await page.route(api('/messages'), async (route) => {
+      await route.fetch()
+      await route.abort('connectionreset')
+    })
+    return async () => {
+      await page.unroute(api('/messages'))
+      visitor.faults.length = 0
+    }
+  }
+
+  const earlier = 'An earlier text of yours arrived, and is stored. Send again to send this one too.'
+
+  test('acknowledges a question whose answer was changed after the node had stored it', async () => {
+    const { page } = visitor
+    const { ada } = bridge
+    const conversation_id = await ada.conversationWith(ada.id)
+    const question = { conversation_id, recipient_agent_id: ada.id, type: 'question', body: 'Which branch?' }
+    const { message } = await ada.ok<{ message: { id: string } }>({
+      target: '/api/v1/messages',
+      body: question,
+    })
+    await page.goto(home)
+    // The page does not hear that the question has its answer.
+    await page.getByText('Which branch?', { exact: true }).waitFor()
+    const goOn = await hold(page, api())
+    const item = page.getByRole('listitem').filter({ hasText: 'Which branch?' })
+    const answer = async (text: string) => {
+      await item.getByLabel('Your answer').fill(text)
+      await item.getByRole('button', { name: 'Answer', exact: true }).click()
+    }
+    const hear = await loseAnswers(page)
+    await answer('main')
+    await item.getByText('The node does not answer.').waitFor()
+    await hear()
+    await answer('main, then next')
+    await item.getByText(earlier).waitFor()
+    await answer('main, then next')
+    await page.getByText('Answered.', { exact: true }).waitFor()
+    await goOn()
+    await item.getByLabel('Your answer').waitFor({ state: 'detached' })
+    const waiting = await bridge.owner.ok<{ messages: { id: string }[] }>({
+      target: `/api/admin/projects/${bridge.project.id}/inbox`,
+    })
+    expect(waiting.messages.map(({ id }) => id)).not.toContain(message.id)
+    const { messages } = await ada.inbox()
+    const answers = messages.map(({ body }) => body).filter((body) => body.startsWith('main'))
+    expect(answers).toEqual(['main', 'main, then next'])
+    expect(visitor.faults).toEqual([])
+  })
 })

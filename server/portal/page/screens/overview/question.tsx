@@ -1,6 +1,6 @@
 /** A question to the owner with its text, answered in place. The answer also acknowledges the question. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AttentionItem, OwnerInboxMessage } from '../../../../../sdk/browser.ts'
+import { type AttentionItem, BridgeError, type OwnerInboxMessage } from '../../../../../sdk/browser.ts'
 import { freshKey } from '../../clock.ts'
 import { inboxMessage } from '../../live/inbox.ts'
 import { owner } from '../../owner.ts'
@@ -29,7 +29,13 @@ export function Question({ project, item, refresh }: Props) {
     const { id, sender, conversation_id } = message
     const to = { recipient_agent_id: sender.agent_id ?? '', conversation_id }
     const answer = { ...to, type: 'answer' as const, body: text, in_reply_to: id }
-    await owner.messages.send(project, answer, { idempotencyKey: key.current })
+    try {
+      await owner.messages.send(project, answer, { idempotencyKey: key.current })
+    } catch (failure) {
+      // The earlier text is stored. The present one is another answer.
+      if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') key.current = freshKey()
+      throw failure
+    }
     await owner.messages.acknowledge(project, [id])
     note('Answered.')
     await refresh()
