@@ -1,4 +1,4 @@
-/** Answers that come late, or in another order than usual: the page misses nothing and takes nothing away. */
+/** Answers that come late, in another order, or not at all: the page misses nothing and takes nothing away. */
 import type { Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
@@ -343,6 +343,30 @@ inChromium('the page with late answers', () => {
     const { messages } = await ada.inbox()
     const answers = messages.map(({ body }) => body).filter((body) => body.startsWith('main'))
     expect(answers).toEqual(['main', 'main, then next'])
+    expect(visitor.faults).toEqual([])
+  })
+
+  test('warns before a second message if its earlier text is stored, also after another screen', async () => {
+    const { page } = visitor
+    const { ada, ben } = bridge
+    const id = await ada.conversationWith(ben.id)
+    await page.goto(`${home}/conversations/${id}`)
+    const box = page.getByLabel('Message')
+    const hear = await loseAnswers(page)
+    await box.fill('stored')
+    await button('Send').click()
+    await page.getByText('it takes effect once.').waitFor()
+    await section('Tasks').click()
+    await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor()
+    await hear()
+    await page.goBack()
+    await box.fill('stored, and more')
+    await button('Send').click()
+    await page.getByText(earlier).waitFor()
+    expect(await page.locator('.message').getByText('stored, and more', { exact: true }).count()).toBe(0)
+    await button('Send').click()
+    await page.locator('.message').getByText('stored, and more', { exact: true }).waitFor()
+    await expect.poll(() => box.inputValue()).toBe('')
     expect(visitor.faults).toEqual([])
   })
 })

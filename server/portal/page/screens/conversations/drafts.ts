@@ -14,6 +14,8 @@ export interface Draft {
   /** Time until which a reply is expected. It is fixed once, so a second try sends the same message. */
   readonly replyBy: string | undefined
   readonly key: string
+  /** True if the last try may have stored the message. A change then keeps the key, so the node can tell. */
+  readonly isUnsure: boolean
 }
 
 const drafts = new Map<string, Signal<Draft>>()
@@ -32,4 +34,5 @@ export const emptyDraft = (recipient: string): Draft => ({
   answers: undefined,
   replyBy: undefined,
   key: freshKey(),
+  isUnsure: false,
 })

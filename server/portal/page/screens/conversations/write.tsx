@@ -39,8 +39,6 @@ interface Props {
 export function Write({ project, conversation, to, draft, nowMs, sent }: Props) {
   const { body, type, recipient, answers, replyBy } = draft.value
   const [delay, setDelay] = useState('')
-  // True if the last try may have stored the message.
-  const isUnsure = useRef(false)
   // Number of answers at the last failure.
   const failedAt = useRef(0)
   const bytes = new TextEncoder().encode(body).length
@@ -54,22 +52,19 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
       // A text that was changed meanwhile is the next message.
       draft.value = { ...emptyDraft(now.recipient), ...(now.body !== told.body && { body: now.body }) }
       setDelay('')
-      isUnsure.current = false
       sent(message)
     } catch (failure) {
-      isUnsure.current ||= isOutcomeUnknown(failure)
-      if (isUnsure.current) draft.value = { ...draft.value, key: told.key }
+      const isUnsure = told.isUnsure || isOutcomeUnknown(failure)
+      if (isUnsure) draft.value = { ...draft.value, key: told.key, isUnsure }
       failedAt.current = answersOfNode.peek()
       // The earlier text is stored. The present one is another message.
-      if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') {
-        isUnsure.current = false
-        change({})
-      }
+      if (failure instanceof BridgeError && failure.code === 'idempotency_conflict')
+        draft.value = { ...draft.value, key: freshKey(), isUnsure: false }
       throw failure
     }
   })
   const change = (fields: Partial<Draft>) => {
-    const key = isUnsure.current ? {} : { key: freshKey() }
+    const key = draft.value.isUnsure ? {} : { key: freshKey() }
     draft.value = { ...draft.value, ...key, ...fields }
   }
   const changeDelay = (minutes: string) => {
