@@ -1,7 +1,7 @@
 /**
  * From an installed program to a node on PostgreSQL with the commands of docs/operations.md, word for word,
- * as a role that is no superuser, and to a second node with those of docs/scaling.md. Runs with
- * `BRIDGE_TEST_STORE=postgres`.
+ * as a role that is no superuser, and to a second node with those of docs/scaling.md and with the systemd unit. Runs
+ * with `BRIDGE_TEST_STORE=postgres`.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,6 +21,8 @@ const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, i
 const commandsIn = (text: RegExpExecArray | null) => text?.[1]?.trim().split('\n') ?? []
 const commands = commandsIn(/in three commands[^`]*```sh\n([^`]*)```/.exec(pageOf('operations.md')))
 const joining = commandsIn(/a copy of two files[^`]*```sh\n([^`]*)```/.exec(pageOf('scaling.md')))
+const unit = readFileSync(new URL('../../../examples/deploy/agent-bridge.service', import.meta.url), 'utf8')
+const unitPreparation = /^ExecStartPre=\/bin\/sh -c '(.+)'$/m.exec(unit)?.[1] ?? ''
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-way-in-'))
 const { hostname, port, username } = new URL(
@@ -42,9 +44,10 @@ afterAll(() => {
 test.skipIf(!canRun)('three commands lead to a node that is ready', async () => {
   expect(commands).toHaveLength(3)
   sql('CREATE ROLE agents LOGIN')
-  writeFileSync(join(folder, 'bridge'), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`, {
-    mode: 0o755,
-  })
+  for (const name of ['bridge', 'agent-bridge'])
+    writeFileSync(join(folder, name), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`, {
+      mode: 0o755,
+    })
   const env = environment(await freePort())
   const [createDatabase = '', init = '', start = ''] = commands
   for (const command of [createDatabase, init]) execFileSync('sh', ['-c', command], { env, stdio: 'ignore' })
@@ -58,7 +61,7 @@ test.skipIf(!canRun)(
   async () => {
     expect(joining).toHaveLength(3)
     const [createFolder = '', copy = '', start = ''] = joining.map((command) =>
-      command.replaceAll('first.example:', '').replaceAll('/var/lib/agent-bridge', '"$FOLDER"'),
+      command.replaceAll('first.example:', '').replaceAll('/var/lib/agent-bridge/data', '"$FOLDER"'),
     )
     const [first, second] = [join(folder, 'data'), join(folder, 'second')]
     const env = { ...environment(await freePort()), BRIDGE_PACKAGE_BYTES: '0' }
@@ -73,6 +76,14 @@ test.skipIf(!canRun)(
     expect(readdirSync(second)).toEqual([])
 
     const one = await startNode('bridge server start', env)
+    // What the unit runs before each start of a node changes nothing here, and fails without a database.
+    const prepare = (more: Record<string, string>) =>
+      spawnSync('sh', ['-c', unitPreparation], { env: { ...env, ...more }, stdio: 'ignore' }).status
+    const url = 'postgres://agents@localhost/agents'
+    expect(prepare({})).toBe(0)
+    expect(prepare({ BRIDGE_DATABASE_URL: url, BRIDGE_DATA: second })).toBe(0)
+    expect(readdirSync(second)).toEqual([])
+    expect(prepare({ BRIDGE_DATABASE_URL: `${url}-other`, BRIDGE_DATA: second })).not.toBe(0)
     execFileSync('bash', ['-c', createFolder], { env: { ...env, FOLDER: second } })
     // The copy comes from the data folder of this machine, and goes to the new one.
     const from = copy.replace('scp', 'cp').replace('"$FOLDER"', first)
