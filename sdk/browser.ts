@@ -53,9 +53,12 @@ export interface BrowserOptions {
   readonly fetch?: Fetch | undefined
   /**
    * Signs in again, or confirms the password, after `owner_session_expired` or `reauth_required`. Both refusals
-   * precede any effect. If the result is true, the refused request is sent once more.
+   * precede any effect. If the result is true, the refused request is sent once more. A call that is aborted
+   * meanwhile does not wait for the result.
    */
-  readonly reauthorize?: ((refusal: BridgeError) => Promise<boolean>) | undefined
+  readonly reauthorize?:
+    | ((refusal: BridgeError, request: { readonly method: string }) => Promise<boolean>)
+    | undefined
   /** Called with every response, before its body is read. */
   readonly answered?: ((response: Pick<FetchResponse, 'status' | 'headers'>) => void) | undefined
 }
@@ -106,12 +109,12 @@ export function openOwner({ origin, fetch, reauthorize, answered }: BrowserOptio
     address: { origin: origin ?? pageOrigin(), prefix: '' },
     authority: {
       headers: () => ({}),
-      recover: async (refusal, _request, tried) => {
+      recover: async (refusal, { method }, tried, { signal }) => {
         const { code } = refusal
         if (code !== 'owner_session_expired' && code !== 'reauth_required') return false
         if (reauthorize === undefined || tried.has(code)) return false
         tried.add(code)
-        return reauthorize(refusal)
+        return unlessAborted(reauthorize(refusal, { method }), signal)
       },
       ...(answered && { answered }),
     },
@@ -119,6 +122,21 @@ export function openOwner({ origin, fetch, reauthorize, answered }: BrowserOptio
     random: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
   })
   return new BrowserOwner((entry, input, options) => transport.call(entry, input, options))
+}
+
+/** Resolves with the answer, or with false as soon as the signal aborts. */
+async function unlessAborted(answer: Promise<boolean>, signal: AbortSignal | undefined): Promise<boolean> {
+  if (signal === undefined) return answer
+  const settled = new AbortController()
+  const aborted = new Promise<false>((resolve) => {
+    if (signal.aborted) resolve(false)
+    signal.addEventListener('abort', () => resolve(false), { once: true, signal: settled.signal })
+  })
+  try {
+    return await Promise.race([answer, aborted])
+  } finally {
+    settled.abort()
+  }
 }
 
 /** The HTTP cache of a browser would send equal GETs of several tabs one after the other. */

@@ -79,6 +79,22 @@ test('asks for the password once after reauth_required, and then repeats the req
   expect(asked).toEqual(['reauth_required', 'reauth_required'])
 })
 
+test('a call that is aborted waits for no answer to the question, which names the method', async () => {
+  const abort = new AbortController()
+  const asked: string[] = []
+  const owner = open({
+    reauthorize: async (_refusal, { method }) => {
+      asked.push(method)
+      abort.abort()
+      return new Promise<boolean>(() => {})
+    },
+  })
+  bridge.clock.advance(11 * 60)
+  const call = owner.administrators.create({ name: 'berta' }, { signal: abort.signal })
+  await expect(call).rejects.toMatchObject({ code: 'reauth_required' })
+  expect(asked).toEqual(['POST'])
+})
+
 test('bypasses the cache of the browser and follows no redirect', async () => {
   const inits: (RequestInit | undefined)[] = []
   vi.stubGlobal('fetch', async (_url: string, init?: RequestInit) => {
