@@ -60,6 +60,31 @@ inChromium('a session in the browser', () => {
     await page.unroute('**/events*')
   })
 
+  test('keeps the question while its answer is under way', async () => {
+    const { page } = visitor
+    await page.goto(`${bridge.url}/people`)
+    const dialog = page.getByRole('dialog')
+    const box = page.getByLabel('demo', { exact: true })
+    bridge.clock.advance(11 * 60)
+    const isHeld = Promise.withResolvers<void>()
+    await page.route('**/session/confirm', async (route) => {
+      await isHeld.promise
+      await route.continue()
+    })
+    await box.click()
+    await dialog.getByLabel('Password').fill(ownerPassword)
+    const sent = page.waitForRequest('**/session/confirm')
+    await dialog.getByRole('button', { name: 'Confirm' }).click()
+    await sent
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect(await dialog.count()).toBe(1)
+    isHeld.resolve()
+    await expect.poll(() => box.isChecked()).toBe(true)
+    await page.unroute('**/session/confirm')
+    await box.click()
+    await expect.poll(() => box.isChecked()).toBe(false)
+  })
+
   test('that ends behind the question for the password is renewed by it', async () => {
     const { page } = visitor
     await page.goto(`${bridge.url}/people`)

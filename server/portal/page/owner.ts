@@ -6,9 +6,14 @@ import { hearClock } from './node-clock.ts'
 /** Undefined while nobody is signed in. */
 export const session = signal<OwnerSession | undefined>(undefined)
 
+/** Grows with each sign of life of the sign-in: a sign-in or a confirmation, in this tab or in another one. */
+export const renewals = signal(0)
+
 // The node notes the use of a sign-in at most once a minute.
 effect(() => {
-  if (session.value !== undefined) hearClock(session.value.last_used_at, 60_000)
+  if (session.value === undefined) return
+  renewals.value = renewals.peek() + 1
+  hearClock(session.value.last_used_at, 60_000)
 })
 
 /** Open question: sign in again, or confirm the password. */
@@ -35,22 +40,41 @@ export async function withoutAsking<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** All requests that are refused at the same time share one question. */
-function reauthorize({ code }: BridgeError): Promise<boolean> {
-  if (session.value === undefined || (code === 'reauth_required' && asksItself > 0))
-    return Promise.resolve(false)
+/** Address and number of renewals where the person has declined to sign in again. */
+let declined = ''
+
+const here = (): string => `${renewals.peek()} ${location.pathname}`
+
+/** After the person has declined to sign in again, the readings of the same screen ask no more. */
+function reauthorize({ code }: BridgeError, { method }: { readonly method: string }): Promise<boolean> {
   const isExpired = code === 'owner_session_expired'
-  const ask = async () => (isExpired && (await isSignedIn())) || question(isExpired)
-  pending ??= ask().finally(() => {
+  const isSilent = isExpired ? method === 'GET' && declined === here() : asksItself > 0
+  if (session.value === undefined || isSilent) return Promise.resolve(false)
+  return ask(isExpired)
+}
+
+/** All requests that are refused at the same time share one question. */
+function ask(isExpired: boolean): Promise<boolean> {
+  const act = async () => {
+    if (isExpired && (await isSignedIn())) return true
+    const isAuthorized = await question(isExpired)
+    if (!isAuthorized && isExpired) declined = here()
+    return isAuthorized
+  }
+  pending ??= act().finally(() => {
     pending = undefined
   })
   return pending
 }
 
+/** Asks the person to sign in again. */
+export const signInAgain = (): Promise<boolean> => ask(true)
+
 const question = (isExpired: boolean): Promise<boolean> =>
   new Promise((resolve) => {
     const answer = (isAuthorized: boolean) => {
-      asking.value = undefined
+      // The question may have another answer by now, and there may be another question.
+      if (asking.peek()?.answer === answer) asking.value = undefined
       resolve(isAuthorized)
     }
     asking.value = { isExpired, answer }
@@ -72,7 +96,7 @@ export const owner = openOwner({ reauthorize, answered })
 /** The same session. Its refusals ask nothing. */
 const silent = openOwner({ answered })
 
-/** Lock of all tabs: a confirmation changes the cookie, and nobody asks meanwhile who is signed in. */
+/** Lock of all tabs: while a sign-in or a confirmation changes the cookie, nobody asks who is signed in. */
 const cookieLock = 'bridge-cookie'
 
 /** Reads who is signed in in this browser. @throws owner_session_expired */
@@ -95,6 +119,12 @@ async function isSignedIn(): Promise<boolean> {
   }
 }
 
+/** Signs in with a name and password, or with the token of a link. @throws sign_in_failed, rate_limited */
+export async function signIn(input: Parameters<typeof owner.start>[0]): Promise<OwnerSession> {
+  session.value = await navigator.locks.request(cookieLock, () => silent.start(input))
+  return session.value
+}
+
 /** Confirms the password. @throws sign_in_failed, rate_limited, owner_session_expired */
 export async function confirm(password: string): Promise<void> {
   session.value = await navigator.locks.request(cookieLock, () => silent.signIn.confirm(password))
@@ -105,7 +135,7 @@ export async function confirmOrAsk(password: string): Promise<void> {
   try {
     await confirm(password)
   } catch (failure) {
-    if (!isExpiry(failure) || !(await reauthorize(failure))) throw failure
+    if (!isExpiry(failure) || !(await signInAgain())) throw failure
     await confirm(password)
   }
 }

@@ -10,7 +10,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { hearClock } from '../node-clock.ts'
-import { owner } from '../owner.ts'
+import { isExpiry, owner, renewals } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
 import { pause } from './pause.ts'
 import { withWait } from './waits.ts'
@@ -106,11 +106,15 @@ function begin(id: string): LiveProject {
   }
   // The watch itself goes on when a node is silent that has answered before.
   const persist = async (signal: AbortSignal) => {
+    const before = renewals.peek()
     try {
       await navigator.locks.request(`bridge-live-${id}`, { signal }, () => follow(signal))
     } catch (failure) {
-      if (signal.aborted || !isOutcomeUnknown(failure)) throw failure
-      await pause(retryMs, signal)
+      if (!signal.aborted && isExpiry(failure)) {
+        error.value = failure
+        await renewed(before, signal)
+      } else if (!signal.aborted && isOutcomeUnknown(failure)) await pause(retryMs, signal)
+      else throw failure
     }
   }
   whileAttended(stopping.signal, persist).catch((failure: unknown) => {
@@ -132,3 +136,19 @@ function begin(id: string): LiveProject {
     },
   }
 }
+
+/** Waits until the person has signed in again, in this tab or another one, or until the signal aborts. */
+const renewed = (before: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = () => {
+      signal.removeEventListener('abort', end)
+      stop()
+      resolve()
+    }
+    let stop = () => {}
+    stop = renewals.subscribe((now) => {
+      if (now !== before) queueMicrotask(end)
+    })
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+  })

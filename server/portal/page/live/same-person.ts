@@ -3,7 +3,7 @@
  * not show the data of before.
  */
 import { effect } from '@preact/signals'
-import { asking, session, signIns } from '../owner.ts'
+import { asking, renewals, session, signIns } from '../owner.ts'
 
 /**
  * Begins to listen to the other tabs. The returned function is called as soon as the page knows who is signed in. It
@@ -26,6 +26,9 @@ export function hearOtherTabs(): () => void {
 
 function hear(id: string | null): void {
   if (id !== (session.peek()?.user.id ?? null)) location.reload()
-  // The same person signed in again in the other tab.
-  else if (asking.peek()?.isExpired) asking.peek()?.answer(true)
+  else {
+    // The same person signed in again in the other tab.
+    renewals.value += 1
+    if (asking.peek()?.isExpired) asking.peek()?.answer(true)
+  }
 }

@@ -5,11 +5,22 @@
 import { useEffect } from 'preact/hooks'
 import { isIdle } from '../live/attendance.ts'
 import { type LiveProject, silentMs } from '../live/project.ts'
+import { isExpiry, signInAgain } from '../owner.ts'
 import { span, timeOfDay } from '../words/time.ts'
 import { announce } from './announce.tsx'
 
-export function Silence({ live: { ageMs, heardAt } }: { readonly live: LiveProject }) {
+export function Silence({ live: { ageMs, heardAt, error } }: { readonly live: LiveProject }) {
   const isSilent = useSilence(heardAt.value === undefined ? undefined : ageMs.value)
+  if (isExpiry(error.value))
+    return (
+      <p class="silence">
+        The sign-in has ended.{' '}
+        {heardAt.value !== undefined && `You see what the node said at ${timeOfDay(heardAt.value)}. `}
+        <button type="button" class="quiet" onClick={() => void signInAgain()}>
+          Sign in again
+        </button>
+      </p>
+    )
   return (
     <p class="silence over" hidden={!isSilent}>
       {isSilent &&

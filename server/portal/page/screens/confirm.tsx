@@ -1,5 +1,5 @@
 /** Dialog over any screen: signs in again, or confirms the password. The refused request then goes by itself. */
-import { type Asking, asking, confirm, isExpiry, owner, session } from '../owner.ts'
+import { type Asking, asking, confirm, isExpiry, session, signIn } from '../owner.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Password } from '../parts/password.tsx'
 import { Refusal } from '../parts/refusal.tsx'
@@ -12,17 +12,20 @@ export function Confirm({ isExpired, answer }: Asking) {
   const { isBusy, error, submit } = useSubmitting(async () => {
     const password = secret.current
     try {
-      if (isExpired) session.value = await owner.start({ name, password })
+      if (isExpired) await signIn({ name, password })
       else await confirm(password)
     } catch (failure) {
       // The sign-in has ended behind the question, which is another one from now on.
-      if (isExpiry(failure)) asking.value = { isExpired: true, answer }
+      if (isExpiry(failure) && asking.peek()?.answer === answer) asking.value = { isExpired: true, answer }
       throw failure
     }
     answer(true)
   })
+  const cancel = () => {
+    if (!isBusy) answer(false)
+  }
   return (
-    <Dialog title={isExpired ? 'Sign in again' : 'Confirm with your password'} close={() => answer(false)}>
+    <Dialog title={isExpired ? 'Sign in again' : 'Confirm with your password'} close={cancel}>
       <form onSubmit={submit}>
         <p>
           {isExpired
@@ -36,7 +39,7 @@ export function Confirm({ isExpired, answer }: Asking) {
         <Password secret={secret} />
         <Refusal error={error} />
         <p class="actions">
-          <button type="button" class="quiet" onClick={() => answer(false)}>
+          <button type="button" class="quiet" onClick={cancel}>
             Cancel
           </button>
           <button type="submit" disabled={isBusy}>

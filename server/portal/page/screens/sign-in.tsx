@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { BridgeError } from '../../../../sdk/browser.ts'
 import { hasToken, takeToken } from '../boot.ts'
-import { owner, session } from '../owner.ts'
+import { signIn } from '../owner.ts'
 import { Field } from '../parts/field.tsx'
 import { Heading } from '../parts/heading.tsx'
 import { Password } from '../parts/password.tsx'
@@ -23,10 +23,8 @@ export function SignIn() {
   useEffect(() => {
     const token = takeToken()
     if (token === undefined) return
-    owner
-      .start({ link_token: token })
+    signIn({ link_token: token })
       .then((signedIn) => {
-        session.value = signedIn
         if (path !== '/sign-in') return
         // A link works once. A new administrator has no password for the next time; the owner has one.
         route(signedIn.user.role === 'owner' ? '/?by=link' : '/settings?by=link', true)
@@ -36,7 +34,7 @@ export function SignIn() {
   }, [])
   const { isBusy, error, submit } = useSubmitting(async () => {
     setLinkError(undefined)
-    session.value = await owner.start({ name: name.trim(), password: password.current })
+    await signIn({ name: name.trim(), password: password.current })
     enter()
   })
   if (isOpening) return <p class="starting">Signing in…</p>
