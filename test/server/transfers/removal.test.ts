@@ -97,7 +97,7 @@ test('files that a crash left of a removal block no other removal, and are delet
 const isRoot = process.geteuid?.() === 0 && process.platform === 'linux'
 
 test.skipIf(!isRoot)(
-  'if the bytes cannot be removed, the transfer still ends, and repeating the request removes them',
+  'as root: if the bytes cannot be removed, the transfer still ends, and repeating the request removes them',
   async () => {
     const { id } = await accepted()
     const place = join(folder(), id)
