@@ -41,11 +41,11 @@ inChromium('a sign-in that ends', () => {
     end()
     await question(page).waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('The sign-in has ended.').waitFor()
+    await page.getByText('You see what the node said at').waitFor()
     expect(await question(page).count()).toBe(0)
     await page.getByRole('button', { name: 'Sign in again' }).click()
     await answer(page)
-    await page.getByText('The sign-in has ended.').waitFor({ state: 'detached' })
+    await page.getByText('You see what the node said at').waitFor({ state: 'detached' })
     await bridge.ada.send(await bridge.ada.conversationWith(bridge.ben.id), bridge.ben.id, 'after it')
     await page
       .getByText(/sent message 1/)

@@ -6,7 +6,7 @@ import { hearClock } from './node-clock.ts'
 /** Undefined while nobody is signed in. */
 export const session = signal<OwnerSession | undefined>(undefined)
 
-/** Grows with each sign of life of the sign-in: a sign-in or a confirmation, in this tab or in another one. */
+/** Grows with each sign-in and each confirmation of the person, in this tab or in another one. */
 export const renewals = signal(0)
 
 // The node notes the use of a sign-in at most once a minute.
@@ -96,26 +96,33 @@ export const owner = openOwner({ reauthorize, answered })
 /** The same session. Its refusals ask nothing. */
 const silent = openOwner({ answered })
 
-/** Lock of all tabs: while a sign-in or a confirmation changes the cookie, nobody asks who is signed in. */
+/** Lock of all tabs: held while a sign-in or a confirmation changes the cookie. */
 const cookieLock = 'bridge-cookie'
 
+/** Waits until no sign-in or confirmation is under way in any tab. */
+const settled = (): Promise<void> => navigator.locks.request(cookieLock, { mode: 'shared' }, () => {})
+
 /** Reads who is signed in in this browser. @throws owner_session_expired */
-export const readSession = (): Promise<OwnerSession> =>
-  navigator.locks.request(cookieLock, { mode: 'shared' }, () => silent.signIn.current())
+export async function readSession(): Promise<OwnerSession> {
+  await settled()
+  return silent.signIn.current()
+}
 
 /**
- * Returns whether the person is still signed in. A request that crosses a confirmation, of this tab or another one,
- * is refused because it has the old cookie.
+ * Returns whether the person is still signed in. A request that crosses a confirmation, of this tab or another
+ * one, is refused because it has the old cookie.
  */
 async function isSignedIn(): Promise<boolean> {
+  const before = renewals.peek()
   try {
     const found = await readSession()
     if (found.user.id !== session.peek()?.user.id) return false
     session.value = found
     return true
   } catch {
-    // If the node cannot be reached, the sign-in says so.
-    return false
+    // This reading may cross a sign-in too. If the node cannot be reached, the sign-in says so.
+    await settled()
+    return renewals.peek() !== before
   }
 }
 
@@ -130,7 +137,7 @@ export async function confirm(password: string): Promise<void> {
   session.value = await navigator.locks.request(cookieLock, () => silent.signIn.confirm(password))
 }
 
-/** As {@link confirm}. If the sign-in has ended, a question comes first. @throws sign_in_failed, rate_limited */
+/** As {@link confirm}. If the sign-in has ended, asks to sign in first. @throws sign_in_failed, rate_limited */
 export async function confirmOrAsk(password: string): Promise<void> {
   try {
     await confirm(password)

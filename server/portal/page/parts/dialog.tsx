@@ -49,7 +49,8 @@ export function Dialog({ title, close, children }: DialogProps) {
         close()
       }}
       onClose={({ currentTarget }) => {
-        // A browser lets the page prevent one request to close. It obeys the next one, also while the act runs.
+        // A browser lets the page prevent one request to close. It obeys the next one, also while the act
+        // runs.
         if (currentTarget.isConnected) show(currentTarget)
       }}
     >
