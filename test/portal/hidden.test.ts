@@ -175,4 +175,103 @@ inChromium('a hidden tab', () => {
     await tab.close()
     expect(visitor.faults).toEqual([])
   })
+
+  interface Case {
+    /** Address of the screen within the project. */
+    readonly screen: () => Promise<string>
+    /** What happens while the tab is hidden, and what the screen then shows. */
+    readonly act: () => Promise<unknown>
+    readonly shown: RegExp
+  }
+  const conversation = () => bridge.ada.conversationWith(bridge.ben.id)
+  const cases: readonly (readonly [what: string, Case])[] = [
+    [
+      'conversations',
+      {
+        screen: async () => 'conversations',
+        act: async () => bridge.ada.send(await conversation(), bridge.ben.id, 'one more'),
+        shown: /^1 new$/,
+      },
+    ],
+    [
+      'tasks',
+      {
+        screen: async () => 'tasks',
+        act: () =>
+          bridge.owner.ok({
+            target: `/api/admin/projects/${bridge.project.id}/tasks`,
+            body: { assignee_agent_id: bridge.ben.id, title: 'Look at the log', instructions: 'All of it.' },
+            key: 'a-task-while-hidden',
+          }),
+        shown: /^Look at the log$/,
+      },
+    ],
+    [
+      'records of the audit',
+      {
+        screen: async () => 'audit?kind=agent.created',
+        act: () => bridge.owner.createAgent(bridge.project.id, 'cleo'),
+        shown: /^1 new ↑$/,
+      },
+    ],
+    [
+      'stops of the loop guard',
+      {
+        screen: async () => `conversations/${await conversation()}`,
+        act: async () => {
+          const target = `/api/admin/projects/${bridge.project.id}/profile`
+          await bridge.owner.ok({ target, body: { policy: { message_budget: 1 } } })
+          const to = { conversation_id: await conversation(), recipient_agent_id: bridge.ben.id }
+          const refused = { target: '/api/v1/messages', body: { ...to, type: 'note', body: 'too much' } }
+          expect((await bridge.ada.call(refused)).status).toBe(429)
+        },
+        shown: /^The loop guard stopped the conversation here/,
+      },
+    ],
+  ]
+
+  test.each(cases)(
+    'reads no %s that another tab tells it of, until it is visible',
+    async (_, { screen, act, shown }) => {
+      const { page } = visitor
+      const { ada, project, url } = bridge
+      const own = await ada.conversationWith(ada.id)
+      await ada.send(own, ada.id, 'to you')
+      await page.goto(`${url}/projects/${project.id}`)
+      const tab = await page.context().newPage()
+      await tab.goto(`${url}/projects/${project.id}/${await screen()}`)
+      const told = () => tab.getByTitle(/^\d+ unacknowledged/).getAttribute('title')
+      const before = await told()
+      await become('hidden', tab)
+      await tab.clock.runFor(16_000)
+      const requests: string[] = []
+      tab.on('request', (request) => requests.push(request.url()))
+      const during = async (ms: number) => {
+        const sent = requests.length
+        await tab.clock.runFor(ms)
+        return requests.length - sent
+      }
+      await expect.poll(() => during(6000)).toBe(0)
+      requests.length = 0
+      await act()
+      await ada.send(own, ada.id, 'to you, after it')
+      await expect
+        .poll(async () => {
+          await tab.clock.runFor(1000)
+          return told()
+        })
+        .not.toBe(before)
+      await tab.clock.runFor(6000)
+      expect(requests).toEqual([])
+      await become('visible', tab)
+      await expect
+        .poll(async () => {
+          await tab.clock.runFor(1000)
+          return tab.getByText(shown).count()
+        })
+        .toBeGreaterThan(0)
+      await tab.close()
+      expect(visitor.faults).toEqual([])
+    },
+  )
 })

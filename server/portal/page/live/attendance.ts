@@ -6,6 +6,7 @@
  *   page goes on.
  */
 import { computed, signal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { elapsedMs, moment, now } from '../clock.ts'
 import { preferences } from '../preferences.ts'
 
@@ -22,6 +23,13 @@ export const isIdle = computed(
 )
 
 export const isAttended = computed(() => !isHidden.value && !isIdle.value)
+
+/** Returns a value as it was when somebody last looked. Other tabs tell an unattended page what is new. */
+export function useAttended<T>(value: T): T {
+  const last = useRef(value)
+  if (isAttended.value) last.current = value
+  return last.current
+}
 
 let hiddenTimer: ReturnType<typeof setTimeout> | undefined
 

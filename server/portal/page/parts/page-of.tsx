@@ -2,6 +2,7 @@
 import { effect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { AuditRecord } from '../../../../sdk/browser.ts'
+import { isAttended } from '../live/attendance.ts'
 import { type Pages, type PagesOptions, pagesOf, type ReadPage } from '../live/pages.ts'
 import type { LiveProject } from '../live/project.ts'
 
@@ -39,7 +40,8 @@ export function usePages<T extends { readonly id: string }>(
 
 /**
  * Refreshes after a record of one of the kinds, and after the first sign of life that follows a failed read. If
- * records were missed, one of them may be of these kinds.
+ * records were missed, one of them may be of these kinds. While nobody looks, it reads nothing, and records are new
+ * when somebody does.
  */
 function follow<T>(
   live: LiveProject,
@@ -48,6 +50,7 @@ function follow<T>(
 ): () => void {
   let last: string | undefined
   return effect(() => {
+    if (!isAttended.value) return
     const { activity = [] } = live.snapshot.value ?? {}
     const at = activity.findIndex(({ id }) => id === last)
     const isMissed = at === -1 && activity.length > 0

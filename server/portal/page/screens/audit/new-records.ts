@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ReadPage } from '../../../../../sdk/audit-export.ts'
-import { whileAttended } from '../../live/attendance.ts'
+import { useAttended, whileAttended } from '../../live/attendance.ts'
 import { pause } from '../../live/pause.ts'
 
 /** The audit of the node announces nothing, so the screen asks for what is new. */
@@ -23,7 +23,8 @@ interface Asking {
  * Returns the text of the count: empty, `4`, or `100+`. A count holds until the next one, and for the records on the
  * screen that it was asked for.
  */
-export function useNewRecords({ name, newest, latest, read }: Asking): string {
+export function useNewRecords({ name, newest, latest: told, read }: Asking): string {
+  const latest = useAttended(told)
   const of = `${name} ${newest}`
   const counted = useSignal({ of, text: '' })
   useEffect(() => {

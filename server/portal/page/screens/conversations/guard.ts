@@ -1,5 +1,6 @@
 /** Times at which the loop guard stopped a conversation. */
 import { useEffect, useState } from 'preact/hooks'
+import { useAttended } from '../../live/attendance.ts'
 import { owner } from '../../owner.ts'
 
 /** Reads them again when `newest`, the latest record about this conversation, is another one. */
@@ -8,6 +9,7 @@ export function useGuard(
   conversation: string,
   newest: string | undefined,
 ): readonly string[] {
+  const known = useAttended(newest)
   const [times, setTimes] = useState<readonly string[]>([])
   useEffect(() => {
     const kind = 'conversation.guard_tripped'
@@ -16,6 +18,6 @@ export function useGuard(
       ({ audit }) => setTimes(audit.map(({ at }) => at).reverse()),
       () => undefined,
     )
-  }, [project, conversation, newest])
+  }, [project, conversation, known])
   return times
 }

@@ -2,6 +2,7 @@
 import { effect } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { type AuditRecord, type Conversation, limits } from '../../../../../sdk/browser.ts'
+import { isAttended } from '../../live/attendance.ts'
 import type { LiveProject } from '../../live/project.ts'
 import { owner } from '../../owner.ts'
 
@@ -45,6 +46,8 @@ export function useConversations(project: string, live: LiveProject): Listing {
     let unread: number | undefined
     let tail: Promise<unknown> = Promise.resolve()
     const unfollow = effect(() => {
+      // Records that come while nobody looks are new when somebody does.
+      if (!isAttended.value) return
       const { activity = [], counts } = live.snapshot.value ?? {}
       const at = activity.findIndex(({ id }) => id === seen)
       const isNew = seen === undefined || at === -1 || activity.slice(at + 1).some(isMessage)
