@@ -369,4 +369,28 @@ inChromium('the page with late answers', () => {
     await expect.poll(() => box.inputValue()).toBe('')
     expect(visitor.faults).toEqual([])
   })
+
+  test('reads the conversations once for all messages that came while a reading was late', async () => {
+    const { page } = visitor
+    const { ada } = bridge
+    const own = await ada.conversationWith(ada.id)
+    let requests = 0
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url())
+      if (pathname === `/api/admin/projects/${bridge.project.id}/conversations`) requests += 1
+    })
+    const goOn = await hold(page, api('/conversations?*'))
+    await page.goto(`${home}/conversations`)
+    for (let number = 1; number <= 5; number += 1) {
+      await ada.send(own, ada.id, `to you ${number}`)
+      await page.getByTitle(new RegExp(`^${number} unacknowledged`)).waitFor()
+    }
+    await goOn()
+    const row = page.locator('[data-row]', { hasText: 'ada and the owner' })
+    await row.getByText('5 unacknowledged', { exact: true }).waitFor()
+    await ada.send(own, ada.id, 'to you 6')
+    await row.getByText('6 unacknowledged', { exact: true }).waitFor()
+    expect(requests).toBe(3)
+    expect(visitor.faults).toEqual([])
+  })
 })

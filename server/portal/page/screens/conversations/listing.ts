@@ -45,6 +45,11 @@ export function useConversations(project: string, live: LiveProject): Listing {
     let seen: string | undefined
     let unread: number | undefined
     let tail: Promise<unknown> = Promise.resolve()
+    let isWaiting = false
+    const turn = async () => {
+      isWaiting = false
+      await read()
+    }
     const unfollow = effect(() => {
       // Records that come while nobody looks are new when somebody does.
       if (!isAttended.value) return
@@ -55,7 +60,10 @@ export function useConversations(project: string, live: LiveProject): Listing {
       const isSameUnread = unread === counts?.to_owner
       unread = counts?.to_owner
       if (!isNew && isSameUnread && isOpened) return
-      tail = tail.then(read).catch((failure: unknown) => {
+      // A reading that waits for its turn stands for all that are wanted meanwhile.
+      if (isWaiting) return
+      isWaiting = true
+      tail = tail.then(turn).catch((failure: unknown) => {
         if (!signal.aborted) setError(failure)
       })
     })
