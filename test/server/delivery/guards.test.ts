@@ -66,6 +66,8 @@ describe('the budget of a conversation', () => {
 
   test('tells when the window ends, and then lets the next message through', async () => {
     const own = await startBridge()
+    // The time that a request takes would stand between the two messages.
+    own.clock.hold()
     const { ada, ben, conversation } = await pair({ message_budget: 2 }, own)
     await ada.send(conversation, ben.id, 'one')
     own.clock.advance(100)
