@@ -9,6 +9,7 @@ import { computed, signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { elapsedMs, moment, now } from '../clock.ts'
 import { preferences } from '../preferences.ts'
+import { until } from './until.ts'
 
 const hiddenMs = 15_000
 const idleMs = 3_600_000
@@ -59,7 +60,7 @@ export function startAttendance(): void {
 /** Runs `act` while the page is attended, again and again until the signal aborts or `act` throws. */
 export async function whileAttended(signal: AbortSignal, act: (signal: AbortSignal) => Promise<unknown>) {
   while (!signal.aborted) {
-    await attended(signal)
+    await until(isAttended, (is) => is, signal)
     const left = new AbortController()
     const stop = isAttended.subscribe((is) => {
       if (!is) left.abort()
@@ -76,17 +77,3 @@ export async function whileAttended(signal: AbortSignal, act: (signal: AbortSign
     }
   }
 }
-
-const attended = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      signal.removeEventListener('abort', end)
-      stop()
-      resolve()
-    }
-    let stop = () => {}
-    stop = isAttended.subscribe((is) => {
-      if (is) queueMicrotask(end)
-    })
-    signal.addEventListener('abort', end, { once: true })
-  })

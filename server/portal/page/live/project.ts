@@ -13,6 +13,7 @@ import { hearClock } from '../node-clock.ts'
 import { isExpiry, owner, renewals } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
 import { pause } from './pause.ts'
+import { until } from './until.ts'
 import { withWait } from './waits.ts'
 
 interface Reading {
@@ -112,7 +113,8 @@ function begin(id: string): LiveProject {
     } catch (failure) {
       if (!signal.aborted && isExpiry(failure)) {
         error.value = failure
-        await renewed(before, signal)
+        // The person has to sign in again, in this tab or another one.
+        await until(renewals, (now) => now !== before, signal)
       } else if (!signal.aborted && isOutcomeUnknown(failure)) await pause(retryMs, signal)
       else throw failure
     }
@@ -136,19 +138,3 @@ function begin(id: string): LiveProject {
     },
   }
 }
-
-/** Waits until the person has signed in again, in this tab or another one, or until the signal aborts. */
-const renewed = (before: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      signal.removeEventListener('abort', end)
-      stop()
-      resolve()
-    }
-    let stop = () => {}
-    stop = renewals.subscribe((now) => {
-      if (now !== before) queueMicrotask(end)
-    })
-    signal.addEventListener('abort', end, { once: true })
-    if (signal.aborted) end()
-  })
