@@ -7,13 +7,19 @@ export interface Switch {
   urlOf(database: string): string
   /** Cuts all connections. New ones lead to this port. */
   lead(port: number): void
+  /** Cuts all connections, and each new one at once, until it leads to a port again. */
+  isolate(): void
   close(): Promise<void>
 }
 
 export async function startSwitch(first: number): Promise<Switch> {
-  let target = first
+  let target: number | undefined = first
   const sockets = new Set<Socket>()
   const server = createServer((near) => {
+    if (target === undefined) {
+      near.destroy()
+      return
+    }
     const far = connect(target, '127.0.0.1')
     const cut = () => {
       near.destroy()
@@ -42,6 +48,10 @@ export async function startSwitch(first: number): Promise<Switch> {
     },
     lead(next) {
       target = next
+      cutAll()
+    },
+    isolate() {
+      target = undefined
       cutAll()
     },
     async close() {
