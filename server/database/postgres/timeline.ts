@@ -39,6 +39,8 @@ export class Timeline {
   readonly #options: TimelineOptions
   #wasSynchronous = true
   #name: string | undefined
+  /** The last failover that was reported. */
+  #reported: string | undefined
   #floor = 0
 
   constructor(options: TimelineOptions) {
@@ -73,10 +75,12 @@ export class Timeline {
     const floor = isRecorded ? found.floor : (await read(connection))?.floor
     this.#floor = Math.max(this.#floor, floor ?? 0)
     this.#wasSynchronous = synchronous === 1
-    // Connections that open together report one failover.
-    const isFirst = this.#name !== timeline
     this.#name = timeline
-    if (isLossy && isFirst) this.#options.onFailover?.(this.#floor)
+    // Connections that open together report one failover. One that found it recorded reports nothing, and may be
+    // done first.
+    if (!isLossy || this.#reported === timeline) return
+    this.#reported = timeline
+    this.#options.onFailover?.(this.#floor)
   }
 }
 
