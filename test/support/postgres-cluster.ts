@@ -4,7 +4,8 @@
  * It needs the programs of PostgreSQL, as Debian installs them. PostgreSQL refuses to run as root, so root
  * runs it as the user `postgres`.
  */
-import { execFileSync } from 'node:child_process'
+import { type CommonSpawnOptions, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   appendFileSync,
   chmodSync,
@@ -87,13 +88,16 @@ export class Cluster {
     return cluster
   }
 
-  /** Makes and starts a copy that follows this cluster as the standby `standby`. */
+  /**
+   * Makes and starts a copy that follows this cluster as the standby `standby`. It takes a second or more, in which
+   * this process goes on.
+   */
   async startStandby(): Promise<Cluster> {
     const standby = new Cluster(makeFolder(), await freePort())
     const from = `host=127.0.0.1 port=${this.port} user=postgres application_name=standby`
-    standby.#run('pg_basebackup', ['-d', from, '-D', standby.data, '-R', '-c', 'fast', '-N'])
+    await standby.#runAside('pg_basebackup', ['-d', from, '-D', standby.data, '-R', '-c', 'fast', '-N'])
     standby.configure([`port = ${standby.port}`, "unix_socket_directories = ''"])
-    standby.start()
+    await standby.#runAside('pg_ctl', standby.#starting)
     return standby
   }
 
@@ -103,12 +107,19 @@ export class Cluster {
 
   /** Starts the server and waits until it accepts connections. */
   start(): void {
-    const log = join(this.folder, 'log')
     try {
-      this.#run('pg_ctl', ['-D', this.data, '-l', log, '-w', '-s', 'start'])
+      this.#run('pg_ctl', this.#starting)
     } catch (error) {
-      throw new Error(readFileSync(log, 'utf8').slice(-2000), { cause: error })
+      throw new Error(readFileSync(this.#log, 'utf8').slice(-2000), { cause: error })
     }
+  }
+
+  get #log(): string {
+    return join(this.folder, 'log')
+  }
+
+  get #starting(): readonly string[] {
+    return ['-D', this.data, '-l', this.#log, '-w', '-s', 'start']
   }
 
   /** Stops the server, which writes all pages into their files first. */
@@ -181,8 +192,18 @@ export class Cluster {
   }
 
   #run(program: string, given: readonly string[]): void {
-    const path = join(programs ?? '', program)
-    execFileSync(path, given, { ...owner(), cwd: this.folder, stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync(join(programs ?? '', program), given, this.#surroundings)
+  }
+
+  async #runAside(program: string, given: readonly string[]): Promise<void> {
+    const child = spawn(join(programs ?? '', program), given, this.#surroundings)
+    // Not `close`: a server that it starts keeps its standard error open.
+    const [code] = await once(child, 'exit')
+    if (code !== 0) throw new Error(`${program} ended with ${code}`)
+  }
+
+  get #surroundings(): CommonSpawnOptions {
+    return { ...owner(), cwd: this.folder, stdio: ['ignore', 'ignore', 'inherit'] }
   }
 }
 
