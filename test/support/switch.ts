@@ -9,14 +9,18 @@ export interface Switch {
   lead(port: number): void
   /** Cuts all connections, and each new one at once, until it leads to a port again. */
   isolate(): void
+  /** Number of connections that it cut because it led to no port. */
+  readonly refused: number
   close(): Promise<void>
 }
 
 export async function startSwitch(first: number): Promise<Switch> {
   let target: number | undefined = first
+  let refused = 0
   const sockets = new Set<Socket>()
   const server = createServer((near) => {
     if (target === undefined) {
+      refused += 1
       near.destroy()
       return
     }
@@ -53,6 +57,9 @@ export async function startSwitch(first: number): Promise<Switch> {
     isolate() {
       target = undefined
       cutAll()
+    },
+    get refused() {
+      return refused
     },
     async close() {
       cutAll()

@@ -24,6 +24,7 @@ import {
   type Statement,
 } from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
+import { Opening } from './opening.ts'
 import { type Timeline, timelineText } from './timeline.ts'
 import { Posted } from './unit-view.ts'
 import { NeedsSavepointsError, Units, type UnitsChance } from './units.ts'
@@ -127,11 +128,13 @@ export class Groups {
   /** Requests whose lane was not free once. */
   readonly #waited = new WeakSet<LanedRequest>()
   readonly #units: Units
+  readonly #opening: Opening
   #commitBeganMs = 0
 
   constructor(options: GroupOptions) {
     this.#options = options
     this.#units = new Units(options)
+    this.#opening = new Opening(options.monotonicMs)
   }
 
   /** @throws GroupFailedError if nothing was stored or the outcome is unknown */
@@ -194,7 +197,7 @@ export class Groups {
 
   async #linked(): Promise<Linked> {
     try {
-      return await this.#options.link.get()
+      return await this.#opening.get(() => this.#options.link.get())
     } catch (error) {
       throw new GroupFailedError(error)
     }

@@ -17,6 +17,7 @@ import type { Db } from '../tables.ts'
 import { UnitEndedError } from '../tx.ts'
 import { type ConnectionSettings, isStatementError, isTrouble, PostgresConnection } from './connection.ts'
 import { MergedStatements } from './merged.ts'
+import { Opening } from './opening.ts'
 import { PostgresView } from './unit-view.ts'
 import { Wave } from './wave.ts'
 
@@ -61,6 +62,7 @@ class ReadQueue {
   readonly #running = new Set<Promise<void>>()
   readonly #idle: PostgresConnection[] = []
   readonly #merged: MergedStatements | undefined
+  readonly #opening: Opening
   #workers = 0
   #isClosed = false
   #whenIdle = () => {}
@@ -68,6 +70,7 @@ class ReadQueue {
   constructor(options: ReaderOptions) {
     this.#options = options
     this.#merged = options.merges === false ? undefined : new MergedStatements()
+    this.#opening = new Opening(options.monotonicMs)
   }
 
   get length(): number {
@@ -135,7 +138,7 @@ class ReadQueue {
   async #onConnection<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     let connection = this.#idle.pop()
     while (connection?.isBroken) connection = this.#idle.pop()
-    connection ??= await this.#open()
+    connection ??= await this.#opening.get(() => this.#open())
     try {
       return await act(connection)
     } finally {

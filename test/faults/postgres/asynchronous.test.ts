@@ -15,9 +15,9 @@ import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { exchangeOne, signedText } from '../../support/raw-client.ts'
+import { type Switch, startSwitch } from '../../support/switch.ts'
 import { bugsIn, readyAfter } from '../lab/postgres/load.ts'
 import { startBehind } from '../lab/postgres/standby.ts'
-import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 postgresOnly()
 

@@ -14,8 +14,8 @@ import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
+import { type Switch, startSwitch } from '../../support/switch.ts'
 import { startBehind } from '../lab/postgres/standby.ts'
-import { type Switch, startSwitch } from '../lab/postgres/switch.ts'
 
 postgresOnly()
 

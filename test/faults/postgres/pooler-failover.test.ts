@@ -9,10 +9,10 @@ import { postgresOnly } from '../../support/one-store.ts'
 import { settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { startServerProcess } from '../../support/process.ts'
+import { startSwitch } from '../../support/switch.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { bugsIn, readyAfter, startLoad } from '../lab/postgres/load.ts'
 import { startBehind } from '../lab/postgres/standby.ts'
-import { startSwitch } from '../lab/postgres/switch.ts'
 
 postgresOnly()
 

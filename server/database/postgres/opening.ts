@@ -1,0 +1,36 @@
+/**
+ * Opens connections for requests. A request waits for a database that cannot be reached, but only in the first half
+ * second of the outage. So a crash or a failover that ends by then refuses nobody, and a longer one fills no queue.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DatabaseUnreachableError } from './connection.ts'
+
+const waitsForMs = 500
+const againAfterMs = 20
+
+export class Opening {
+  readonly #monotonicMs: () => number
+  /** When the first try of the outage began. */
+  #awaySinceMs: number | undefined
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
+  }
+
+  /** Repeats `open` while it is worth it. @throws the last error of `open` */
+  async get<T>(open: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const beganMs = this.#monotonicMs()
+      try {
+        const opened = await open()
+        this.#awaySinceMs = undefined
+        return opened
+      } catch (error) {
+        if (!(error instanceof DatabaseUnreachableError)) throw error
+        this.#awaySinceMs ??= beganMs
+        if (this.#monotonicMs() - this.#awaySinceMs >= waitsForMs) throw error
+        await sleep(againAfterMs)
+      }
+    }
+  }
+}
