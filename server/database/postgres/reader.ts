@@ -119,11 +119,17 @@ class ReadQueue {
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
     try {
       const again = await this.#runInTime(batch, false)
-      for (const each of again) await this.#runInTime([each], true)
+      for (const each of again) await this.#runAlone(each)
     } catch (error) {
       // A second settling of a promise does nothing.
       for (const { reject } of batch) reject(unavailable(error))
     }
+  }
+
+  /** A server that fails breaks all connections. So a read runs again until it has had a new one. */
+  async #runAlone(read: Waiting): Promise<void> {
+    let again: readonly Waiting[] = [read]
+    while (again.length > 0) again = await this.#runInTime(again, true)
   }
 
   /** Refuses the reads that have waited for too long, and runs the others. Returns those that must run again. */
@@ -132,18 +138,19 @@ class ReadQueue {
     const inTime = batch.filter(({ askedMs }) => askedMs >= earliestMs)
     for (const { askedMs, reject } of batch) if (askedMs < earliestMs) reject(unavailable())
     if (inTime.length === 0) return []
-    return this.#onConnection((connection) => this.#runOn(connection, inTime, isAlone))
-  }
-
-  async #onConnection<T>(act: (connection: PostgresConnection) => Promise<T>): Promise<T> {
-    let connection = this.#idle.pop()
-    while (connection?.isBroken) connection = this.#idle.pop()
-    connection ??= await this.#opening.get(() => this.#open())
+    const idle = this.#takeIdle()
+    const connection = idle ?? (await this.#opening.get(() => this.#open()))
     try {
-      return await act(connection)
+      return await this.#runOn(connection, inTime, { isAlone, isNew: idle === undefined })
     } finally {
       if (!connection.isBroken) this.#idle.push(connection)
     }
+  }
+
+  #takeIdle(): PostgresConnection | undefined {
+    let connection = this.#idle.pop()
+    while (connection?.isBroken) connection = this.#idle.pop()
+    return connection
   }
 
   async #open(): Promise<PostgresConnection> {
@@ -161,9 +168,10 @@ class ReadQueue {
   async #runOn(
     connection: PostgresConnection,
     batch: readonly Waiting[],
-    isAlone: boolean,
+    { isAlone, isNew }: { readonly isAlone: boolean; readonly isNew: boolean },
   ): Promise<readonly Waiting[]> {
-    const begun = connection.query({ text: begin })
+    // Without its snapshot no statement may have an answer. All of them fail with the connection.
+    const begun = connection.query({ text: begin }).catch(() => connection.drop())
     const wave = new Wave(connection, this.#merged)
     const failed: Waiting[] = []
     const perform = async (each: Waiting): Promise<void> => {
@@ -178,7 +186,8 @@ class ReadQueue {
       }
       if (view.lost === undefined) return
       const isRefused = isTrouble(view.lost) && isStatementError(view.lost)
-      if (!isAlone && !isRefused) failed.push(each)
+      const mayWork = isAlone ? connection.isBroken && !isNew : !isRefused
+      if (mayWork) failed.push(each)
       else each.reject(isTrouble(view.lost) ? unavailable(view.lost) : view.lost)
     }
     await Promise.all([begun, ...batch.map(perform)])

@@ -49,6 +49,16 @@ describe.skipIf(!isOnPostgres)('a database that cannot be reached', () => {
     write: () => store.writer.write(nodeLane, (tx) => add(tx, `owner-${randomBytes(4).toString('hex')}`)),
   }
 
+  test('reads that find all their connections cut open new ones', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      // Reads of different turns of the event loop run on different connections.
+      const turns = Array.from({ length: 8 }, () => new Promise((resolve) => setImmediate(resolve)))
+      await Promise.all(turns.map((turn) => turn.then(requests.read)))
+      way.lead(port)
+      await Promise.all([requests.read(), requests.read()])
+    }
+  })
+
   describe.each(['read', 'write'] as const)('a %s', (kind) => {
     const request = requests[kind]
     /** Resolves once so many connections more were cut. */
