@@ -3,8 +3,10 @@
  * because a person may have typed a password instead of a name.
  */
 import { hash } from 'node:crypto'
+import { ApiError } from '../../api-error.ts'
+import { retryAfterMs } from '../../retry-after.ts'
 import { freeAttempts, longestDelaySeconds, type SignInDelays, tooManyPasswords } from '../sign-in-delays.ts'
-import type { Statement } from './connection.ts'
+import { isTrouble, type Statement } from './connection.ts'
 import type { Link } from './link.ts'
 
 const delay = (failures: string) =>
@@ -17,7 +19,14 @@ const keptFor = "interval '1 hour'"
 
 export function createStoredDelays(link: Link, monotonicMs: () => number): SignInDelays {
   let cleanedMs = Number.NEGATIVE_INFINITY
-  const ask = async <R>(statement: Statement) => (await link.get()).connection.query<R>(statement)
+  const ask = async <R>(statement: Statement) => {
+    try {
+      return await (await link.get()).connection.query<R>(statement)
+    } catch (cause) {
+      if (!isTrouble(cause)) throw cause
+      throw new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, cause })
+    }
+  }
   const idOf = (key: string) => hash('sha256', key)
   return {
     async require(key) {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { ownerName, ownerPassword } from '../../support/owner.ts'
 import { isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
 import { type DatabaseProxy, startProxy } from './proxy.ts'
 
@@ -98,6 +99,9 @@ describe.skipIf(!isOnPostgres)('a node on PostgreSQL', () => {
     const body = { conversation_id: conversation, recipient_agent_id: bridge.ben.id, type: 'note', body: 'x' }
     const refused = await bridge.ada.call({ target: '/api/v1/messages', body })
     expect([refused.status, refused.json]).toMatchObject([503, { error: 'unavailable' }])
+    const signIn = { name: ownerName, password: ownerPassword }
+    const unsigned = await bridge.owner.call({ target: '/api/admin/session', body: signIn })
+    expect([unsigned.status, unsigned.json]).toMatchObject([503, { error: 'unavailable' }])
     const ready = () => fetch(`${bridge.url}/api/ready`).then(({ status }) => status)
     expect(await ready()).toBe(503)
     proxy.open()
