@@ -7,6 +7,8 @@
 export const retryAfterMs = {
   /** The process is stopping. It serves again as soon as a supervisor restarts it. */
   restart: 1000,
+  /** The database was away and answers again, so the same key has an outcome now. */
+  recovered: 100,
   /** The request was too slow. The caller may retry immediately. */
   immediately: 1000,
   /** One of the caller's waits has to end first. */

@@ -39,10 +39,13 @@ export class GroupFailedError extends Error {
   override readonly name = 'GroupFailedError'
   /** The disk of the database had no space, so nothing was stored. */
   readonly full: boolean
+  /** The outcome is unknown, and the database answers again. */
+  readonly recovered: boolean
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, recovered = false) {
     super('a group of writes failed', { cause })
     this.full = postgresCode(cause) === '53100'
+    this.recovered = recovered
   }
 }
 
@@ -292,7 +295,7 @@ export class Groups {
       if (isStatementError(answer)) throw answer
       const fate = await fateOf(link, { xid, server, withinMs: askWithinMs, monotonicMs })
       if (fate === 'aborted') throw answer
-      if (fate === 'unknown') throw new GroupFailedError(answer)
+      if (fate === 'unknown') throw new GroupFailedError(answer, link.isOpen)
     } else if (answer.command !== 'COMMIT') {
       const failed = results.find((each) => each.status === 'rejected')
       throw failed?.reason ?? new Error('the transaction was rolled back')

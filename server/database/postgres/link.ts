@@ -19,9 +19,15 @@ export class Link {
   /** Runs on each new connection before anything else. */
   check: (connection: PostgresConnection) => Promise<void> = async () => {}
   #open: Promise<Linked> | undefined
+  #last: PostgresConnection | undefined
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
+  }
+
+  /** Whether the last connection that was opened can still be used. */
+  get isOpen(): boolean {
+    return this.#last !== undefined && !this.#last.isBroken
   }
 
   /** @throws the error of connecting */
@@ -37,6 +43,7 @@ export class Link {
     try {
       const server = await serverOf(connection)
       await this.check(connection)
+      this.#last = connection
       return { connection, server }
     } catch (error) {
       await connection.close()

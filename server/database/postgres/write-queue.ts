@@ -72,7 +72,7 @@ class WriteQueue {
   }
 
   write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, { nonce, touches }: WriteOptions): Promise<T> {
-    if (this.#isClosed) return Promise.reject(unavailable())
+    if (this.#isClosed) return Promise.reject(unavailable(retryAfterMs.restart))
     return new Promise<T>((resolve, reject) => {
       const named = typeof lanes === 'string' ? [lanes] : lanes
       this.#waiting.push({ lanes: named, unit, nonce, touches, resolve, reject })
@@ -143,10 +143,11 @@ class WriteQueue {
 
   #fail(group: readonly Waiting[], beganMs: number, error: unknown): void {
     this.stats.failedGroups += 1
-    const full = error instanceof GroupFailedError && error.full
+    const { full, recovered } = error instanceof GroupFailedError ? error : { full: false, recovered: false }
+    const afterMs = recovered ? retryAfterMs.recovered : retryAfterMs.restart
     if (full) this.#options.onFull?.()
     if (full) this.#enterFull()
-    for (const { reject } of group) reject(full ? storageFull(error) : unavailable(error))
+    for (const { reject } of group) reject(full ? storageFull(error) : unavailable(afterMs, error))
     const failure: GroupReport['failure'] = full ? 'full' : 'refused'
     const groupMs = this.#options.monotonicMs() - beganMs
     this.#options.onGroup?.({ requests: group.length, groupMs, commitMs: undefined, failure })
@@ -170,8 +171,8 @@ class WriteQueue {
   }
 }
 
-const unavailable = (cause?: unknown): ApiError =>
-  new ApiError('unavailable', { retryAfterMs: retryAfterMs.restart, ...(cause !== undefined && { cause }) })
+const unavailable = (afterMs: number, cause?: unknown): ApiError =>
+  new ApiError('unavailable', { retryAfterMs: afterMs, ...(cause !== undefined && { cause }) })
 
 const storageFull = (cause: unknown): ApiError =>
   new ApiError('storage_full', { retryAfterMs: retryAfterMs.disk, cause })
