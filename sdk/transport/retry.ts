@@ -9,6 +9,8 @@ import { isTemporary } from './temporary.ts'
 export interface Pauses {
   readonly firstMs: number
   readonly longestMs: number
+  /** How many times as long as the last pause the next one is, by default 2. */
+  readonly growth?: number
 }
 
 /** The pauses of everything in the SDK that tries again, in milliseconds. */
@@ -23,8 +25,8 @@ export const pauses = {
   work: { firstMs: 250, longestMs: 15_000 },
   /** Before an owner's live view reads again. */
   follow: { firstMs: 250, longestMs: 5000 },
-  /** Before a recipient looks again whether the upload is verified. */
-  uploadPending: { firstMs: 250, longestMs: 5000 },
+  /** Before a recipient looks again whether the upload is verified. It waits at most a quarter longer than needed. */
+  uploadPending: { firstMs: 250, longestMs: 5000, growth: 1.25 },
   /** Before a part is sent or read again while another operation uses the transfer. */
   partBusy: { firstMs: 100, longestMs: 2000 },
   /** Before a part is sent or read again after its connection failed. */
@@ -32,11 +34,15 @@ export const pauses = {
 } as const satisfies Record<string, Pauses>
 
 /**
- * The pause after `failures` failures in a row: it doubles each time. With a jitter of 0 ≤ jitter < 1 it lies between half
+ * The pause after `failures` failures in a row: it grows each time. With a jitter of 0 ≤ jitter < 1 it lies between half
  * and the whole of that, so that clients do not return in step.
  */
-export function backoff(failures: number, { firstMs, longestMs }: Pauses, jitter?: number): number {
-  const ms = Math.min(longestMs, firstMs * 2 ** (failures - 1))
+export function backoff(
+  failures: number,
+  { firstMs, longestMs, growth = 2 }: Pauses,
+  jitter?: number,
+): number {
+  const ms = Math.min(longestMs, firstMs * growth ** (failures - 1))
   return jitter === undefined ? ms : ms * (0.5 + jitter / 2)
 }
 

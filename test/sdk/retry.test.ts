@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ErrorCode } from '../../sdk/contract/errors.ts'
 import { BridgeError, LocalError } from '../../sdk/transport/failures.ts'
-import { retryDelay, retryLimits } from '../../sdk/transport/retry.ts'
+import { backoff, pauses, retryDelay, retryLimits } from '../../sdk/transport/retry.ts'
 
 const asked = { method: 'POST', path: '/api/v1/messages' }
 const refusal = (status: number, error: ErrorCode, retry_after_ms?: number) =>
@@ -27,6 +27,15 @@ test('a repeatable request is retried with growing pauses if the node is unreach
 test('a request that may have taken effect is not repeated without a key', () => {
   expect(delay(away, { repeatable: false })).toBeUndefined()
   expect(delay(refusal(503, 'unavailable'), { repeatable: false })).toBeUndefined()
+})
+
+test('a recipient waits for an upload at most a quarter longer than needed', () => {
+  const { uploadPending } = pauses
+  const waits = Array.from({ length: 20 }, (_, index) => backoff(index + 1, uploadPending))
+  const before = (index: number) => waits.slice(0, index).reduce((sum, each) => sum + each, 0)
+  for (const [index, ms] of waits.entries())
+    expect(ms).toBeLessThanOrEqual(uploadPending.firstMs + before(index) / 4)
+  expect([waits[0], waits[19]]).toEqual([250, 5000])
 })
 
 test('the number of attempts is limited', () => {
