@@ -23,7 +23,7 @@ afterAll(async () => {
   await bridge.close()
 })
 
-/** Runs every hook of its plugin folder at once, also the waiter, reports what they did, and exits with 7. */
+/** Runs the hooks of its plugin folder one event after the other, reports what they did, and exits with 7. */
 const harness = `
 const { spawn } = require('node:child_process')
 const { readFileSync } = require('node:fs')
@@ -39,12 +39,14 @@ const run = (event, { command, args, asyncRewake }) => new Promise((resolve) => 
   child.stdin.end(JSON.stringify({ session_id: 's1', cwd: '/', hook_event_name: event }))
   child.on('close', (code) => resolve([[args.at(-1), code, printed]]))
 })
-const events = ['SessionStart', 'UserPromptSubmit', 'Stop']
-const all = events.flatMap((event) => hooks[event].flatMap((group) => group.hooks.map((hook) => run(event, hook))))
-Promise.all(all).then((ran) => {
-  console.log(JSON.stringify(ran.flat().sort()))
+const runAll = async () => {
+  const ran = []
+  for (const event of ['SessionStart', 'UserPromptSubmit', 'Stop'])
+    ran.push(...(await Promise.all(hooks[event].flatMap((group) => group.hooks.map((hook) => run(event, hook))))).flat())
+  console.log(JSON.stringify(ran.sort()))
   process.exit(7)
-})
+}
+runAll()
 `
 const silent = [
   ['SessionStart', 0, ''],
