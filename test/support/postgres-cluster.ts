@@ -17,6 +17,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -84,7 +85,7 @@ export class Cluster {
     ])
     const rules = join(cluster.data, 'pg_hba.conf')
     writeFileSync(rules, `${access.join('\n')}\n${readFileSync(rules, 'utf8')}`)
-    cluster.start()
+    await cluster.start()
     return cluster
   }
 
@@ -97,7 +98,7 @@ export class Cluster {
     const from = `host=127.0.0.1 port=${this.port} user=postgres application_name=standby`
     await standby.#runAside('pg_basebackup', ['-d', from, '-D', standby.data, '-R', '-c', 'fast', '-N'])
     standby.configure([`port = ${standby.port}`, "unix_socket_directories = ''"])
-    await standby.#runAside('pg_ctl', standby.#starting)
+    await standby.start()
     return standby
   }
 
@@ -105,10 +106,10 @@ export class Cluster {
     appendFileSync(join(this.data, 'postgresql.conf'), `\n${lines.join('\n')}\n`)
   }
 
-  /** Starts the server and waits until it accepts connections. */
-  start(): void {
+  /** Starts the server. Resolves once it accepts connections. This process goes on meanwhile. */
+  async start(): Promise<void> {
     try {
-      this.#run('pg_ctl', this.#starting)
+      await this.#runAside('pg_ctl', this.#starting)
     } catch (error) {
       throw new Error(readFileSync(this.#log, 'utf8').slice(-2000), { cause: error })
     }
@@ -131,8 +132,9 @@ export class Cluster {
     this.#run('pg_ctl', ['-D', this.data, '-s', 'reload'])
   }
 
-  promote(): void {
-    this.#run('pg_ctl', ['-D', this.data, '-w', '-s', 'promote'])
+  /** Resolves once the server can be written. This process goes on meanwhile. */
+  promote(): Promise<void> {
+    return this.#runAside('pg_ctl', ['-D', this.data, '-w', '-s', 'promote'])
   }
 
   /** Ends all processes of the server by SIGKILL. */
@@ -162,6 +164,8 @@ export class Cluster {
     url = this.url,
   ): Promise<R[]> {
     const client = new pg.Client({ connectionString: url })
+    // If the server is killed, the statement fails as well.
+    client.on('error', () => {})
     await client.connect()
     try {
       return (await client.query<R>(text, [...values])).rows
@@ -176,8 +180,8 @@ export class Cluster {
 
   async close(): Promise<void> {
     await this.kill()
-    if (this.#wal !== undefined) rmSync(this.#wal, { recursive: true, force: true })
-    rmSync(this.folder, { recursive: true, force: true })
+    if (this.#wal !== undefined) await rm(this.#wal, { recursive: true, force: true })
+    await rm(this.folder, { recursive: true, force: true })
   }
 
   /** The first process and those that it started. */

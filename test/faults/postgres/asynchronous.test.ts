@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres)('a node whose database fails over to an asynchrono
   /** Kills the primary and leads the node to the promoted standby, which is the next primary. */
   async function failOver(standby: Cluster): Promise<void> {
     await primary.kill()
-    standby.promote()
+    await standby.promote()
     way.lead(standby.port)
     primary = standby
   }

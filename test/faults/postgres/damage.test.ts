@@ -50,10 +50,10 @@ describe.skipIf(!hasPostgres)('a node whose database has a damaged page', () => 
     for (const text of sent) await ada.send(conversation, ben.id, text)
   })
   afterEach(async () => {
-    if (!cluster.isRunning) cluster.start()
+    if (!cluster.isRunning) await cluster.start()
     cluster.stop()
     repair()
-    cluster.start()
+    await cluster.start()
     if (Number.isNaN(server.pid)) await server.start()
   })
   afterAll(async () => {
@@ -77,7 +77,7 @@ describe.skipIf(!hasPostgres)('a node whose database has a damaged page', () => 
     const damaged = Buffer.from(intact)
     for (let at = 0; at < damaged.length; at += pageBytes) change(damaged.subarray(at, at + pageBytes))
     writeFileSync(path, damaged)
-    cluster.start()
+    await cluster.start()
   }
 
   const messages = () => ({ target: `/api/v1/conversations/${conversation}/messages` })
@@ -116,7 +116,7 @@ describe.skipIf(!hasPostgres)('a node whose database has a damaged page', () => 
     expect(server.errors).toMatch(/invalid page|unexpected zero page/)
     cluster.stop()
     repair()
-    cluster.start()
+    await cluster.start()
     expect(await readyAfter(server)).toBeLessThan(readyWithinMs)
     expect((await bodies()).slice(0, sent.length)).toEqual(sent)
     expect((await ada.call(send)).status).toBe(200)

@@ -101,7 +101,7 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
     const standby = await startBehindTold()
     expect(await send(told, lost)).toBe(200)
     await primary.kill()
-    standby.promote()
+    await standby.promote()
     primary = standby
     other.way.lead(standby.port)
     await expect.poll(() => send(other, later), soon).toBe(200)
@@ -146,7 +146,7 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
     expect(await send(told, 'lost too')).toBe(200)
     await told.server.kill('SIGTERM')
     await primary.kill()
-    standby.promote()
+    await standby.promote()
     primary = standby
     for (const { way } of nodes) way.lead(standby.port)
     await expect.poll(() => send(other, 'later still'), soon).toBe(200)

@@ -109,7 +109,7 @@ describe.skipIf(!hasPostgres)(`a database on a full disk (seed ${seed})`, () => 
     const log = () => readFileSync(join(cluster.folder, 'log'), 'utf8')
     await expect.poll(log, { timeout: 60_000 }).toMatch(/PANIC.*No space left/)
     disk.empty()
-    if (!cluster.isRunning) cluster.start()
+    if (!cluster.isRunning) await cluster.start()
     const answers = () => cluster.query('SELECT 1').then(Boolean, () => false)
     await expect.poll(answers, { timeout: 30_000 }).toBe(true)
     expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)

@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
     const { connection, server } = await link.get()
     const xid = await begin(connection)
     await cluster.kill()
-    cluster.start()
+    await cluster.start()
     for (let last = 0n; last < BigInt(xid); ) {
       const [row] = await cluster.query<{ xid: string }>('SELECT pg_current_xact_id()::text AS xid')
       last = BigInt(row?.xid ?? 0)

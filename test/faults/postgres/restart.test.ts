@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres)(`a node whose database fails (seed ${seed})`, () =
       await load.crew.answers(100)
       await delay(chance() * 150)
       await cluster.kill()
-      cluster.start()
+      await cluster.start()
       expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
     }
   })

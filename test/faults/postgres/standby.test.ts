@@ -81,7 +81,7 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
       await load.crew.answers(150)
       await primary.kill()
       way.lead(standby.port)
-      standby.promote()
+      await standby.promote()
       promotedMs = machineMs()
       expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
       await load.crew.answers(1)

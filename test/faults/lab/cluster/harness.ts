@@ -2,6 +2,7 @@
  * Three nodes as processes behind HAProxy, on a PostgreSQL server with a synchronous standby and an object
  * store. Each node reaches the database and the object store through links of its own.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { hasPooler, type Pooler, startPooler } from '../../../server/postgres/pooler.ts'
 import { closeNodes, startNode } from '../../../support/cluster-nodes.ts'
 import { Balancer, hasBalancer } from '../../../support/haproxy.ts'
@@ -78,7 +79,7 @@ export class Harness {
       const primary = await made(Cluster.start(walKept), (it) => it.close())
       const standby =
         options.standby === false ? undefined : await made(primary.startStandby(), (it) => it.close())
-      if (standby !== undefined) requireStandby(primary)
+      if (standby !== undefined) await requireStandby(primary)
       const objects = await made(startObjectStore(), (it) => it.close())
       const storePort = Number(new URL(objects.endpoint).port)
       const pooler = options.pooler
@@ -166,7 +167,7 @@ export class Harness {
   /** Kills the standby and starts it again. Commits wait meanwhile. */
   async killStandby(): Promise<void> {
     await this.standby?.kill()
-    this.standby?.start()
+    await this.standby?.start()
   }
 
   /**
@@ -178,7 +179,7 @@ export class Harness {
     if (standby === undefined) throw new Error('there is no standby')
     await lost.kill()
     for (const link of this.links) link.lead(standby.port)
-    standby.promote()
+    await standby.promote()
     const promotedMs = performance.now()
     this.primary = standby
     this.standby = undefined
@@ -189,7 +190,7 @@ export class Harness {
   /** Gives the primary a synchronous standby again. */
   async followUp(): Promise<void> {
     this.standby = await this.primary.startStandby()
-    requireStandby(this.primary)
+    await requireStandby(this.primary)
   }
 
   async close(): Promise<void> {
@@ -218,7 +219,10 @@ interface Parts {
 /** A standby that was down for seconds continues from the WAL that the primary has kept. */
 const walKept = ['wal_keep_size = 256MB', 'max_connections = 60']
 
-function requireStandby(primary: Cluster): void {
+/** Commits wait for the standby as soon as it has what was committed before. */
+async function requireStandby(primary: Cluster): Promise<void> {
+  const following = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
+  while ((await primary.query(following)).length === 0) await sleep(20)
   primary.configure(["synchronous_standby_names = 'standby'"])
   primary.reload()
 }
