@@ -1,6 +1,6 @@
 /**
  * Commands: the time from start to exit of `bridge --version`, of the hooks of a harness, and of a one-shot
- * `bridge send`. Then the time of an agent on a new machine to its first message.
+ * `bridge send`, and how soon `bridge mcp` exits. Then the time of an agent on a new machine to its first message.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,6 +16,7 @@ import { program } from '../../support/program.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { hookRows } from './hooks.ts'
+import { mcpRows } from './mcp.ts'
 import { type Newcomer, secondsToListening } from './newcomer.ts'
 import { compare, type Environment, msOf } from './starts.ts'
 
@@ -31,6 +32,7 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     started.push(floor)
     const product = await startProduct(folder, started)
     yield* hookRows(folder, { rounds, runs }, product.environment)
+    yield* mcpRows(folder, { rounds, runs }, product.environment)
     const text = 'the build is green'
     const floorSend = [join(import.meta.dirname, 'floor-send.cjs'), join(folder, 'floor'), String(floor.port)]
     const sent = compare(
