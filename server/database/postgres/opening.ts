@@ -1,6 +1,7 @@
 /**
  * Opens connections for requests. A request waits for a database that cannot be reached, but only in the first
- * second of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one fills no queue.
+ * second of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one
+ * fills no queue.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
