@@ -151,7 +151,7 @@ describe('replacing the active session is possible for', () => {
     own.clock.advance(200)
     expect(errorOf(await start(jo, randomUUID()))).toBe('session_active')
     await wait.leave()
-    // The node notes the contact of an open wait every second, perhaps also before it notices the end of this one.
+    // The node renews the contact of a session with an open wait, perhaps just before it notices that this one ended.
     const afterNinetySeconds = async () => {
       own.clock.advance(90)
       return (await start(jo, randomUUID())).status
