@@ -29,7 +29,7 @@ export async function openHookReader(
 ): Promise<AgentReader> {
   const { clientOf, readAgent } = await import('../profile/stored-agent.ts')
   const stored = await readAgent(home, name)
-  const sdk = await loadKept(() => import('../../sdk/reader.ts'))
+  const sdk = await loadKept('reader', () => import('../../sdk/reader.ts'))
   return new sdk.AgentReader({
     ...clientOf(stored, sdk),
     fetch: await fetchTrusting(stored.profile.ca),

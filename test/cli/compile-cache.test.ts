@@ -1,8 +1,17 @@
 /** Node's compile cache is kept between runs: who may read it, and that no command depends on it. */
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { builtFolder } from '../support/program.ts'
@@ -29,20 +38,54 @@ test('a command stores its compiled code for the next one, in a folder of its us
   expect(await guide({ HOME: home })).toBe(first)
 })
 
-test('the cache has all functions of the hooks, also those that the first hook did not call', async () => {
+interface HookRun {
+  readonly kept: readonly string[]
+  /** Whether the process loaded node:v8, which it needs to compile all functions. */
+  readonly hasLoadedV8: boolean
+}
+
+/** Runs a hook and returns what its cache then has. */
+async function runHook(): Promise<HookRun> {
+  const report = join(home, 'modules')
+  const reporter = join(home, 'report.cjs')
+  const script = `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(report)},
+    String(process.moduleLoadList.includes('NativeModule v8'))))`
+  writeFileSync(reporter, script)
   const env = { PATH: process.env.PATH, BRIDGE_HOME: join(home, 'none'), HOME: home }
-  const hook = promisify(execFile)(process.execPath, [launcher, 'hooks', 'run', 'claude', 'PostToolUse'], {
-    env,
-  })
+  const args = ['--require', reporter, launcher, 'hooks', 'run', 'claude', 'PostToolUse']
+  const hook = promisify(execFile)(process.execPath, args, { env })
   hook.child.stdin?.end('{}')
   expect(await hook).toEqual({ stdout: '', stderr: '' })
   const folder = join(home, '.cache/agent-bridge')
   const [version = ''] = readdirSync(folder)
-  const [kept, ...others] = readdirSync(join(folder, version))
-  expect(others).toEqual([])
+  const kept = readdirSync(join(folder, version)).map((name) => join(folder, version, name))
+  return { kept: kept.toSorted(), hasLoadedV8: readFileSync(report, 'utf8') === 'true' }
+}
+
+test('the cache has all functions of the hooks, also those that the first hook did not call', async () => {
+  const first = await runHook()
+  const isMark = (path: string) => basename(path).startsWith('hooks-')
+  const [kept, ...others] = first.kept.filter((path) => !isMark(path))
+  expect([others, first.kept.filter(isMark).length]).toEqual([[], 1])
   // Without the functions that V8 compiles at their first call it would have half of the size of its source.
   const source = statSync(join(dirname(launcher), 'hooks.cjs')).size
-  expect(statSync(join(folder, version, kept ?? '')).size).toBeGreaterThan(1.5 * source)
+  expect(statSync(kept ?? '').size).toBeGreaterThan(1.5 * source)
+  expect(await runHook()).toEqual({ kept: first.kept, hasLoadedV8: false })
+})
+
+test('a hook keeps all functions again after the mark of them was removed', async () => {
+  const { kept, hasLoadedV8 } = await runHook()
+  for (const path of kept) rmSync(path)
+  expect([hasLoadedV8, await runHook()]).toEqual([true, { kept, hasLoadedV8: true }])
+})
+
+test('a hook whose cache is damaged runs', async () => {
+  const { kept } = await runHook()
+  for (const path of kept) {
+    rmSync(path)
+    mkdirSync(path)
+  }
+  await runHook()
 })
 
 test('a folder that others may write is not used', async () => {
