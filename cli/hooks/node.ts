@@ -1,4 +1,6 @@
 /** Clients of a hook's profile. */
+import type { Fetch } from '../../sdk/index.ts'
+import type { ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import type { AgentReader } from '../../sdk/reader.ts'
 import type { Agent } from '../context.ts'
 import { loadKept } from '../startup/compile-cache.ts'
@@ -32,10 +34,14 @@ export async function openHookReader(
   const sdk = await loadKept('reader', () => import('../../sdk/reader.ts'))
   return new sdk.AgentReader({
     ...clientOf(stored, sdk),
-    fetch: await fetchTrusting(stored.profile.ca),
+    fetch: await readerFetch(stored.profile),
     clock,
     random,
   })
 }
+
+/** With https, TLS costs more than node:https. */
+const readerFetch = async ({ base_url, ca }: ProfileRecord): Promise<Fetch> =>
+  base_url.startsWith('http:') ? (await import('./plain-fetch.ts')).plainFetch() : fetchTrusting(ca)
 
 const fetchTrusting = async (ca?: string) => (await import('../startup/http-fetch.ts')).httpFetch({ ca })
