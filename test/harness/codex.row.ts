@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ScriptedModel } from '../../cli/hooks/verify/model/scripted-model.ts'
 import { has } from './programs.ts'
-import { commandOf, noticesIn, requestOf, Scene, secret } from './scene.ts'
+import { commandOf, endMs, noticesIn, requestOf, Scene, secret } from './scene.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Codex otherwise keeps a daemon that survives the session. */
@@ -173,7 +173,7 @@ describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
       // The waiter and the MCP server stay when the hooks of the first turn have ended.
       await expect.poll(ours).toHaveLength(2)
       terminal.close()
-      await expect.poll(ours).toEqual([])
+      await expect.poll(ours, { timeout: endMs }).toEqual([])
       expect(scene.exists('bridge/profiles/cleo/hooks/holder.json')).toBe(false)
       // The daemon belongs to Codex.
       expect(scene.processes.filter((each) => each.includes('app-server'))).not.toEqual([])
@@ -183,7 +183,7 @@ describe.skipIf(!has('codex', 'tmux'))('Codex with its daemon', () => {
       expect((await requestOf(script, 2)).last).toContain('no unacknowledged messages')
       await expect.poll(ours).toHaveLength(2)
       resumed.close()
-      await expect.poll(ours).toEqual([])
+      await expect.poll(ours, { timeout: endMs }).toEqual([])
     } finally {
       await scene.command('codex', ['app-server', 'daemon', 'stop'], environment)
       // Codex leaves the process that updates its daemon.

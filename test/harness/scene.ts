@@ -23,6 +23,9 @@ export const secret = 'SECRET-BODY: please review the parser'
 export const noticeWords = '[agent-bridge notice'
 
 /** Key of the scripted model. The last 20 characters appear in Claude Code's settings. */
+/** Milliseconds in which our processes end after their harness, as docs/agents.md says. */
+export const endMs = 10_000
+
 const modelKey = 'sk-ant-fake-0123456789abcdefghijklmnop'
 
 export class Scene {
@@ -263,7 +266,7 @@ wire_api = "responses"
     await expect.poll(() => existsSync(waiter)).toBe(true)
     const { process: harness } = JSON.parse(readFileSync(holder, 'utf8')) as Holder
     process.kill(harness.pid, 'SIGKILL')
-    await this.quiet()
+    await this.quiet({ timeout: endMs })
     expect([waiter, mail].filter((path) => existsSync(path))).toEqual([])
   }
 
@@ -272,8 +275,8 @@ wire_api = "responses"
   }
 
   /** Waits until no process of this machine is left. */
-  async quiet(): Promise<void> {
-    await expect.poll(() => processesOf(this.folder)).toEqual([])
+  async quiet(options: { readonly timeout?: number } = {}): Promise<void> {
+    await expect.poll(() => processesOf(this.folder), options).toEqual([])
   }
 
   async close(): Promise<void> {
