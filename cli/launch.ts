@@ -23,8 +23,10 @@ if (major < needs.major || (major === needs.major && minor < needs.minor)) {
   void import('../helper/main.ts').then(({ runHelper }) => runHelper(process.argv.slice(3)))
 } else if (startsHook(process.argv.slice(2))) {
   keepCompiled(process.env)
-  void loadKept('hooks', () => import('./hooks/main.ts')).then(({ hookMain }) =>
-    hookMain(process.argv.slice(4)),
+  // Without its code, as in the middle of an upgrade, a hook does nothing.
+  void loadKept('hooks', () => import('./hooks/main.ts')).then(
+    ({ hookMain }) => hookMain(process.argv.slice(4)),
+    () => {},
   )
 } else if (!isVersionPrinted(process.argv.slice(2))) {
   // A server starts rarely, and its account may not own a home folder, so it uses no compile cache.

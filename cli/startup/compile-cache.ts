@@ -39,28 +39,35 @@ export function loadKept<T>(part: string, load: () => Promise<T>): Promise<T> {
   if (mark === undefined || process.getBuiltinModule('node:fs').existsSync(mark)) return load()
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   setFlagsFromString('--no-lazy')
-  return load().finally(() => {
-    setFlagsFromString('--lazy')
+  const loading = load().finally(() => setFlagsFromString('--lazy'))
+  return loading.then((loaded) => {
     writeMark(mark)
+    return loaded
   })
 }
 
 function writeMark(path: string): void {
   try {
     process.getBuiltinModule('node:module').flushCompileCache()
-    process.getBuiltinModule('node:fs').writeFileSync(path, '', { mode: 0o600 })
+    process.getBuiltinModule('node:fs').writeFileSync(path, '', { mode: 0o600, flag: 'wx' })
   } catch {
-    // A full or read-only disk: the next process does it again.
+    // A full or read-only disk, or another process was faster.
   }
 }
 
-/** Path of the mark. It identifies the program's file: another installation or build has another cache. */
+/**
+ * Path of the mark. It identifies the program's first file: another installation or another build has another cache. If
+ * that file stays and another one changes, as in a clone that runs its sources, starts are some milliseconds slower.
+ */
 function markOf(part: string): string | undefined {
   const folder = process.getBuiltinModule('node:module').getCompileCacheDir()
-  const program = process
-    .getBuiltinModule('node:fs')
-    .statSync(process.argv[1] ?? '', { throwIfNoEntry: false })
-  return folder && program && `${folder}/${part}-${program.ino}-${Math.trunc(program.mtimeMs)}`
+  if (folder === undefined) return undefined
+  try {
+    const { ino, mtimeMs } = process.getBuiltinModule('node:fs').statSync(process.argv[1] ?? '')
+    return `${folder}/${part}-${ino}-${Math.trunc(mtimeMs)}`
+  } catch {
+    return undefined
+  }
 }
 
 /** Creates the folders that are missing. If another process is faster, this run has no cache. */

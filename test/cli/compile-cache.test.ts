@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -79,13 +80,14 @@ test('a hook keeps all functions again after the mark of them was removed', asyn
   expect([hasLoadedV8, await runHook()]).toEqual([true, { kept, hasLoadedV8: true }])
 })
 
-test('a hook whose cache is damaged runs', async () => {
-  const { kept } = await runHook()
-  for (const path of kept) {
-    rmSync(path)
-    mkdirSync(path)
-  }
-  await runHook()
+test('a hook without its code, as in an upgrade, does nothing and leaves no mark', async () => {
+  const alone = join(home, 'bridge.cjs')
+  copyFileSync(launcher, alone)
+  const env = { PATH: process.env.PATH, HOME: home }
+  const hook = promisify(execFile)(process.execPath, [alone, 'hooks', 'run', 'claude', 'Stop'], { env })
+  expect(await hook).toEqual({ stdout: '', stderr: '' })
+  const [version = ''] = readdirSync(join(home, '.cache/agent-bridge'))
+  expect(readdirSync(join(home, '.cache/agent-bridge', version))).toEqual([])
 })
 
 test('a folder that others may write is not used', async () => {
