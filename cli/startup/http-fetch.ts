@@ -72,6 +72,10 @@ function exchange(
       })
     })
     sent.on('error', reject)
+    sent.on('upgrade', (_message, socket) => {
+      socket.destroy()
+      reject(Object.assign(new Error('the answer changes the protocol'), { code: 'HPE_UPGRADE' }))
+    })
     sent.end(body)
   })
 }
