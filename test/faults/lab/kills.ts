@@ -31,6 +31,8 @@ export interface KillOptions {
   readonly seed: number
   /** The number of answers that each round waits for. */
   readonly answers: number
+  /** After the last kill, the writers work until each of these operations was answered at least once. */
+  readonly kinds?: readonly Operation['op'][]
   readonly control?: ProcessOptions['control']
 }
 
@@ -60,6 +62,7 @@ export async function killRepeatedly(options: KillOptions): Promise<KillReport> 
     }
     crew = new Crew(server.url, specs)
     const wrong = await killRounds(server, crew, options)
+    await orRefused(server, answeredEach(crew, options.kinds ?? []))
     await orRefused(server, crew.drain())
     const conversations = await readConversations(owner, crew)
     await server.kill('SIGTERM')
@@ -117,6 +120,12 @@ async function killRounds(
     crew.serverStarted()
   }
   return wrong
+}
+
+async function answeredEach(crew: Crew, kinds: readonly Operation['op'][]): Promise<void> {
+  const isAnswered = (kind: string) =>
+    crew.operations().some(({ op, outcome }) => op === kind && outcome === 'ok')
+  while (!kinds.every(isAnswered)) await crew.answers(20)
 }
 
 /** Reads the conversations of the writers through the public API. */
