@@ -1,37 +1,53 @@
 /**
- * A response of HTTP/1.1 on a connection that ends with it (RFC 9112, section 6.3).
- *
- * An interim response (1xx) counts as no HTTP, because no request of a hook asks for one.
+ * The form in which a node answers: HTTP/1.1 with a Content-Length. A hook takes no other response from node:net: none
+ * in chunks, no redirect, and no interim one (1xx).
  */
 import type { FetchResponse } from '../../sdk/index.ts'
 
-interface Head {
+export interface Head {
   readonly status: number
   readonly fields: ReadonlyMap<string, string>
-  /** Offset of the body. */
-  readonly end: number
+  /** Bytes of the head, and of the whole response. */
+  readonly length: number
+  readonly responseLength: number
 }
 
-const longestHead = 65_536
-const statusLine = /^HTTP\/1\.[01] ([2-5]\d\d)(?: |$)/
+const longestHead = 16_384
+const longestResponse = 64 * 1024 * 1024
+const statusLine = /^HTTP\/1\.1 ([245]\d\d) /
+const fieldLine = /^([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e\x80-\xff]*)$/
 
-/**
- * Returns the length of the response that begins with these bytes: infinite if only the end of the connection shows
- * it, undefined until the head is complete. @throws Error with a code, if this is not HTTP
- */
-export function wholeLength(bytes: Buffer): number | undefined {
-  const head = headOf(bytes)
-  if (head === undefined) return undefined
-  const length = head.fields.get('content-length')
-  return length === undefined ? Number.POSITIVE_INFINITY : head.end + Number(length)
+/** Reads the head of a response. Returns undefined until it is complete. @throws Error for another form */
+export function headOf(bytes: Buffer): Head | undefined {
+  const start = bytes.toString('latin1', 0, 'HTTP/1.1 '.length)
+  if (!'HTTP/1.1 '.startsWith(start)) throw lost()
+  const end = bytes.indexOf('\r\n\r\n')
+  if (end > longestHead || (end < 0 && bytes.length > longestHead)) throw lost()
+  if (end < 0) return undefined
+  const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
+  const fields = fieldsOf(lines)
+  const body = fields.get('content-length') ?? ''
+  const status = statusLine.exec(first)?.[1]
+  if (status === undefined || !/^\d{1,9}$/.test(body) || fields.has('transfer-encoding')) throw lost()
+  const length = end + 4
+  const responseLength = length + Number(body)
+  if (responseLength > longestResponse) throw lost()
+  return { status: Number(status), fields, length, responseLength }
 }
 
-/** Reads all that arrived on the connection. @throws Error with a code, if this is no HTTP or not a whole response */
-export function responseOf(bytes: Buffer): FetchResponse {
-  const head = headOf(bytes)
-  if (head === undefined) throw bytes.length === 0 || isHttp(bytes) ? cut() : notHttp()
-  const { status, fields } = head
-  const body = bodyOf(fields, bytes.subarray(head.end))
+function fieldsOf(lines: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    const [, name = '', value = ''] = fieldLine.exec(line) ?? []
+    if (name === '') throw lost()
+    const before = fields.get(name.toLowerCase())
+    fields.set(name.toLowerCase(), before === undefined ? value.trim() : `${before}, ${value.trim()}`)
+  }
+  return fields
+}
+
+export function responseOf({ status, fields, length, responseLength }: Head, bytes: Buffer): FetchResponse {
+  const body = bytes.subarray(length, responseLength)
   return {
     status,
     headers: { get: (name) => fields.get(name.toLowerCase()) ?? null },
@@ -39,50 +55,6 @@ export function responseOf(bytes: Buffer): FetchResponse {
   }
 }
 
-const isHttp = (bytes: Buffer): boolean => bytes.toString('latin1', 0, 5) === 'HTTP/'
-
-function headOf(bytes: Buffer): Head | undefined {
-  const end = bytes.indexOf('\r\n\r\n')
-  if (end < 0 && bytes.length > longestHead) throw notHttp()
-  if (end < 0) return undefined
-  const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')
-  const status = statusLine.exec(first)?.[1]
-  if (status === undefined) throw notHttp()
-  const fields = new Map<string, string>()
-  for (const line of lines) {
-    const [, name = '', value = ''] = /^([^:\s]+):[ \t]*(.*?)[ \t]*$/.exec(line) ?? []
-    const before = fields.get(name.toLowerCase())
-    fields.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`)
-  }
-  return { status: Number(status), fields, end: end + 4 }
-}
-
-function bodyOf(fields: Head['fields'], rest: Buffer): Buffer {
-  const coding = fields.get('transfer-encoding')
-  if (coding !== undefined) return unchunked(rest)
-  const length = fields.get('content-length')
-  if (length === undefined) return rest
-  if (!/^\d+$/.test(length)) throw notHttp()
-  if (rest.length < Number(length)) throw cut()
-  return rest.subarray(0, Number(length))
-}
-
-/** The only transfer coding that a node or proxy uses without being asked. */
-function unchunked(rest: Buffer): Buffer {
-  const chunks: Buffer[] = []
-  for (let at = 0; ; ) {
-    const end = rest.indexOf('\r\n', at)
-    if (end < 0) throw cut()
-    const size = /^([\da-f]{1,7})[ \t]*(?:;|$)/i.exec(rest.toString('latin1', at, end))?.[1]
-    if (size === undefined) throw notHttp()
-    const length = Number.parseInt(size, 16)
-    if (length === 0) return Buffer.concat(chunks)
-    at = end + 2 + length + 2
-    if (rest.length < at) throw cut()
-    chunks.push(rest.subarray(end + 2, at - 2))
-  }
-}
-
-const failure = (code: string, words: string): Error => Object.assign(new Error(words), { code })
-const cut = (): Error => failure('ECONNRESET', 'the connection ended within the response')
-export const notHttp = (words = 'the response is not HTTP'): Error => failure('HPE_INVALID_RESPONSE', words)
+/** The client sends the request again after an error with this code. */
+export const lost = (): Error =>
+  Object.assign(new Error('the response is cut, or not in the form of a node'), { code: 'ECONNRESET' })

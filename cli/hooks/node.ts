@@ -40,8 +40,10 @@ export async function openHookReader(
   })
 }
 
-/** With https, TLS costs more than node:https. */
+/** With https, TLS itself takes most of the time, so another way to send would save little. */
 const readerFetch = async ({ base_url, ca }: ProfileRecord): Promise<Fetch> =>
-  base_url.startsWith('http:') ? (await import('./plain-fetch.ts')).plainFetch() : fetchTrusting(ca)
+  base_url.startsWith('http:')
+    ? (await import('./plain-fetch.ts')).plainFetch(() => fetchTrusting(ca))
+    : fetchTrusting(ca)
 
 const fetchTrusting = async (ca?: string) => (await import('../startup/http-fetch.ts')).httpFetch({ ca })

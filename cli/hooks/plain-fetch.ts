@@ -1,68 +1,69 @@
 /**
  * The part of `fetch` that a hook uses at a node with plain http: one request on a connection of its own, over
- * node:net.
+ * node:net. With node:http it would take 6 ms more processor time, of 60 that the hooks of a turn may take:
+ * docs/decisions/020.
  *
- * With node:http, each hook that asks the node takes 7 ms more processor time, of 60 that the hooks of a turn may
- * take: docs/decisions/020. Redirects are returned, never followed.
+ * It reads only the form in which a node answers. Any other response counts as a lost connection: the client then signs
+ * and sends the request again, over node:http, which judges the response.
  */
 import { connect } from 'node:net'
-import type { Fetch, FetchInit } from '../../sdk/index.ts'
-import { notHttp, responseOf, wholeLength } from './http-answer.ts'
+import type { Fetch, FetchInit, FetchResponse } from '../../sdk/index.ts'
+import { type Head, headOf, lost, responseOf } from './http-answer.ts'
 
-/** Returns a fetch for addresses that begin with `http:`. */
-export function plainFetch({ maxAnswerBytes = 64 * 1024 * 1024 } = {}): Fetch {
+/** Returns a fetch for addresses that begin with `http:`. `over` opens the one that takes over after a failure. */
+export function plainFetch(over: () => Promise<Fetch>): Fetch {
+  let isPlain = true
+  let other: Promise<Fetch> | undefined
   return async (url, init) => {
     const { hostname, port, host, pathname, search } = new URL(url)
-    const head = headOf(`${init.method} ${pathname}${search}`, host, init)
+    const lines = requestLines(`${init.method} ${pathname}${search} HTTP/1.1`, host, init)
+    if (!isPlain || lines.some((line) => /[^\t\x20-\x7e]/.test(line))) {
+      other ??= over()
+      return (await other)(url, init)
+    }
     // A URL has an IPv6 address in brackets.
-    const at = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), maxAnswerBytes }
-    return responseOf(await exchange(at, [head, init.body ?? ''], init.signal))
+    const at = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) }
+    isPlain = false
+    const response = await exchange(at, [`${lines.join('\r\n')}\r\n\r\n`, init.body ?? ''], init.signal)
+    isPlain = true
+    return response
   }
 }
 
-function headOf(target: string, host: string, { headers, body }: FetchInit): string {
+function requestLines(first: string, host: string, { headers, body }: FetchInit): string[] {
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
   const fields = Object.entries({ host, ...headers, ...length, connection: 'close' })
-  const lines = [`${target} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`)]
-  if (lines.some((line) => /[^\t\x20-\x7e]/.test(line)))
-    throw new TypeError('a header has an invalid character')
-  return `${lines.join('\r\n')}\r\n\r\n`
+  return [first, ...fields.map(([name, value]) => `${name}: ${value}`)]
 }
 
 interface Place {
   readonly host: string
   readonly port: number
-  readonly maxAnswerBytes: number
 }
 
 type Parts = readonly (string | Uint8Array)[]
 
-/** Sends a request and returns all bytes of its response, which are fewer if the connection ends before. */
-function exchange(at: Place, request: Parts, signal: AbortSignal): Promise<Buffer> {
+function exchange(at: Place, request: Parts, signal: AbortSignal): Promise<FetchResponse> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const socket = connect(at)
     const chunks: Buffer[] = []
     let length = 0
-    let whole: number | undefined
-    const done = () => {
-      resolve(Buffer.concat(chunks))
-      socket.destroy()
-    }
+    let head: Head | undefined
     signal.addEventListener('abort', () => socket.destroy(signal.reason as Error), { once: true })
     socket.on('error', reject)
-    socket.on('end', done)
+    socket.on('end', () => socket.destroy(lost()))
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       length += chunk.length
       try {
-        whole ??= wholeLength(Buffer.concat(chunks))
-        const announced = whole === undefined || whole === Number.POSITIVE_INFINITY ? 0 : whole
-        if (Math.max(length, announced) > at.maxAnswerBytes) throw notHttp('the response is too long')
-        if (whole !== undefined && length >= whole) done()
+        head ??= headOf(Buffer.concat(chunks))
       } catch (error) {
         socket.destroy(error as Error)
       }
+      if (head === undefined || length < head.responseLength) return
+      resolve(responseOf(head, Buffer.concat(chunks)))
+      socket.destroy()
     })
     for (const part of request) socket.write(part)
   })

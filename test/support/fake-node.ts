@@ -46,8 +46,10 @@ export async function startNode(answer: Answer, port = 0): Promise<FakeNode> {
 }
 
 export function answerJson(response: ServerResponse, status: number, value: unknown, headers = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(JSON.stringify(value))
+  const body = JSON.stringify(value)
+  const own = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  response.writeHead(status, { ...own, ...headers })
+  response.end(body)
 }
 
 export const refuse = (
