@@ -23,10 +23,12 @@ export function plainFetch(over: () => Promise<Fetch>): Fetch {
     }
     // A URL has an IPv6 address in brackets.
     const at = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) }
-    isPlain = false
-    const response = await exchange(at, [`${lines.join('\r\n')}\r\n\r\n`, init.body ?? ''], init.signal)
-    isPlain = true
-    return response
+    try {
+      return await exchange(at, [`${lines.join('\r\n')}\r\n\r\n`, init.body ?? ''], init.signal)
+    } catch (error) {
+      isPlain = false
+      throw error
+    }
   }
 }
 

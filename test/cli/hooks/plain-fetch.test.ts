@@ -54,13 +54,15 @@ test('a response in the form of a node is read wherever its bytes are divided', 
   }
 })
 
-test('refusals and empty bodies are read, one request after the other', async () => {
+test('refusals and empty bodies are read, of requests at once and one after the other', async () => {
   const url = await leavingOpen('HTTP/1.1 503 \r\ncontent-length:0\r\n\r\n')
   const fetch = alone()
-  for (let asked = 0; asked < 3; asked += 1) {
+  const ask = async () => {
     const response = await fetch(url, get)
-    expect([response.status, await response.text()]).toEqual([503, ''])
+    return [response.status, await response.text()]
   }
+  const answer = [503, '']
+  expect([...(await Promise.all([ask(), ask()])), await ask()]).toEqual([answer, answer, answer])
 })
 
 const chunked = head('Transfer-Encoding: chunked')
