@@ -155,8 +155,9 @@ test('the process ends within 500 ms of its standard input, also while the node 
     for (const { stdin } of [floor, started.child]) stdin.end()
     const [tookMs, floorMs] = await took
     expect(await started.ended).toEqual({ code: 0, stdout: '', stderr: '' })
-    // On a machine that does other work, the floor waits for the processor too.
-    expect(tookMs - floorMs).toBeLessThan(500)
+    // Alone, the floor takes 35 ms. On a machine that does other work, both wait for the processor.
+    const waitedMs = Math.max(0, floorMs - 50)
+    expect(tookMs - waitedMs).toBeLessThan(500)
   })
   expect(await kept()).toHaveLength(1)
 })
