@@ -33,6 +33,7 @@ export class Transfer {
   readonly #store: PartStore | undefined
   readonly #lifetime: Lifetime
   readonly #pace: Pace | undefined
+  #receiving: Promise<unknown> = Promise.resolve()
 
   private constructor(
     file: ManifestFile,
@@ -90,7 +91,9 @@ export class Transfer {
   }
 
   async receive(index: number, body: Readable, signal: AbortSignal): Promise<PartReceived> {
-    return this.#received().receive(index, body, { signal, pace: this.#pace })
+    const received = this.#received().receive(index, body, { signal, pace: this.#pace })
+    this.#receiving = received.catch(() => {})
+    return received
   }
 
   async finalize(signal: AbortSignal): Promise<FileVerified> {
@@ -109,7 +112,9 @@ export class Transfer {
     await this.#source?.send(range, to, { pace: this.#pace, beforeLast })
   }
 
+  /** Waits until the bytes of a part that was cut are erased. */
   async close(): Promise<void> {
+    await this.#receiving
     await this.#source?.close()
     await this.#store?.close()
   }

@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly spokenFor?: (() => Promise<number>) | undefined
   /** Called if there is too little free space. It may free some. */
   readonly moreRoom?: (() => Promise<void>) | undefined
+  /** True if the caller removes the folder of an expired transfer, so no part that it cut is erased. */
+  readonly removesExpired?: boolean
 }
 
 /** Space beyond the bytes of the file, for the record of parts and the file system's metadata. */
@@ -152,8 +154,8 @@ export class PartStore {
       await this.#commit(index, file)
       return measured
     } catch (error) {
-      // If the transfer expired, no erasing is needed: the folder is removed, or the next helper uses it again.
-      if (!(error instanceof PartError && error.code === 'expired'))
+      const isExpired = error instanceof PartError && error.code === 'expired'
+      if (!(isExpired && this.#options.removesExpired))
         await this.#erase(file, { offset, size: came })
       throw error
     }

@@ -165,6 +165,15 @@ describe('a refused part leaves no bytes in the folder and does not affect other
     await expect.poll(async () => (await receiving.put(0)).status).toBe(200)
     await receiving.close()
   })
+
+  test('the helper ended', async () => {
+    const receiving = await startLarge()
+    const connection = await mostOf(receiving, large)
+    await receiving.running.stop()
+    expect(isIn(receiving.place, large)).toBe(false)
+    connection.leave()
+    await receiving.close()
+  })
 })
 
 test('an existing file of the name is never overwritten, at whichever step it appears', async () => {

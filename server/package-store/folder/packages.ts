@@ -80,6 +80,7 @@ export function createFolderPackages({ data, spareBytes, elapsedMs }: FolderOpti
       const store = await PartStore.open(folder, staged(transfer), {
         spokenFor,
         moreRoom: removedFolders.settled,
+        removesExpired: true,
       })
       const times = { usedAt: elapsedMs(), begun: store.hasBegun ? begun++ : undefined }
       const one: OpenUpload = { folder, store, ...times, ...idle() }
