@@ -164,7 +164,7 @@ async function receive(
   }
 }
 
-/** Verifies the whole file and then notifies the recipient that the package is complete. */
+/** Verifies the whole file and then records that the package is complete. */
 export async function finalizePackage(
   context: Context,
   caller: AgentCaller,
