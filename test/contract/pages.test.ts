@@ -11,7 +11,7 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 const pages = globSync(
-  ['README.md', '{.github,docs,examples}/**/*.md', 'test/README.md', 'test/vectors/README.md'],
+  ['{README,CHANGELOG}.md', '{.github,docs,examples}/**/*.md', 'test/{,*/}README.md'],
   {
     cwd: root,
   },
