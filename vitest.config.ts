@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { longFiles } from './test/support/long-files.ts'
 import { leftOut } from './test/support/one-store-files.ts'
 import { FileOrder } from './test/support/order.ts'
 
@@ -22,6 +23,8 @@ const notHere = leftOut(import.meta.dirname, process.env.BRIDGE_TEST_STORE)
 /** Files that mock modules, or listen to every statement of their process. */
 const aProcessEach = ['test/faults/fencing-control.test.ts', 'test/**/query-plans.test.ts']
 
+const setupFiles = ['test/support/leftovers.ts', 'test/support/shared-process.ts']
+
 export default defineConfig({
   test: {
     globalSetup: 'test/support/build.ts',
@@ -34,10 +37,21 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/bench/**', ...aProcessEach, page.replace('*', '!(smoke)'), ...notHere],
+          exclude: [
+            'test/bench/**',
+            ...aProcessEach,
+            ...longFiles,
+            page.replace('*', '!(smoke)'),
+            ...notHere,
+          ],
           isolate: false,
-          setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
+          setupFiles,
         },
+      },
+      // `npm run test:long`.
+      {
+        extends: true,
+        test: { name: 'long', include: [...longFiles], exclude: notHere, isolate: false, setupFiles },
       },
       {
         extends: true,
@@ -57,7 +71,7 @@ export default defineConfig({
           exclude: [smoke],
           isolate: false,
           globalSetup: ['test/support/build.ts', 'test/portal/one-chromium.ts'],
-          setupFiles: ['test/support/leftovers.ts', 'test/support/shared-process.ts'],
+          setupFiles,
         },
       },
     ],

@@ -11,7 +11,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The longest files, started first so that none of them runs last. */
 const first = [
   'test/faults/durability.test.ts',
+  'test/faults/cluster/short.test.ts',
   'test/sdk/delivery/fall-back.test.ts',
+  'test/server/endpoints/endpoints.test.ts',
+  'test/cli/server.test.ts',
+  'test/cli/up.test.ts',
+  'test/cli/tls.test.ts',
+  'test/faults/power-cut.test.ts',
   'test/sdk/delivery/restart.test.ts',
   'test/journeys/thousands.test.ts',
 ]

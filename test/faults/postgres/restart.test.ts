@@ -7,9 +7,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chanceFrom } from '../../support/chance.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import type { Operation } from '../lab/history.ts'
 import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
+
+postgresOnly()
 
 const kills = Number(process.env.BRIDGE_KILLS ?? 2)
 const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 3) * 1000

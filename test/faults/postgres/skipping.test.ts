@@ -7,9 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { enroll, type TestAgent } from '../../support/agent.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+
+postgresOnly()
 
 const writerCount = 8
 const eachWrites = 12

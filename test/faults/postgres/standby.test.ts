@@ -7,10 +7,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { examineDatabase } from '../../../server/host/doctor-postgres.ts'
+import { postgresOnly } from '../../support/one-store.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { type Switch, startSwitch } from '../../support/switch.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { type Load, readyAfter, startLoad } from '../lab/postgres/load.ts'
+
+postgresOnly()
 
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
