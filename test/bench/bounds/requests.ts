@@ -1,6 +1,8 @@
 /**
  * The bytes of one request to each endpoint of the contract, from a permitted caller or without a credential.
  */
+
+import { client } from '../../../sdk/contract/client.ts'
 import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { fileOf, sha256 } from '../../support/files.ts'
 import { transports } from '../listeners/crowd.ts'
@@ -27,7 +29,14 @@ const passwords = [
   'owner.signIn.password',
 ]
 
-export function kindOf({ id, stream, bytes, caller, method }: EndpointSpec): Kind {
+/** An endpoint of the contract, or a path of the owner's page. */
+export type Entry = Omit<EndpointSpec, 'path'> & { readonly path: string }
+
+/** The owner's page and its largest file, which the contract does not list. */
+export const pageOf = ({ assets }: Scene): Entry[] =>
+  ['/', ...assets].map((path) => ({ ...client.get, id: `page ${path}`, path }))
+
+export function kindOf({ id, stream, bytes, caller, method }: Entry): Kind {
   if (stream !== undefined) return 'streams'
   if (bytes !== undefined) return "transfers' bytes"
   if (passwords.includes(id)) return 'passwords'
@@ -45,7 +54,7 @@ interface Target {
   readonly body: Buffer | undefined
 }
 
-function targetOf({ read, written }: Scene, entry: EndpointSpec): Target {
+function targetOf({ read, written }: Scene, entry: Entry): Target {
   const place = entry.method === 'GET' ? read : written
   const { pending = '', ...ids } = place.ids
   const named = { ...ids, parts: '0', ...(entry.bytes === 'request' && { transfers: pending }) }
@@ -64,7 +73,7 @@ function targetOf({ read, written }: Scene, entry: EndpointSpec): Target {
 }
 
 /** Returns requests of a permitted caller; each call of the result makes a fresh one. */
-export function permitted(scene: Scene, entry: EndpointSpec): () => Buffer {
+export function permitted(scene: Scene, entry: Entry): () => Buffer {
   const { place, target, body } = targetOf(scene, entry)
   const { agent } = place
   const socket = transports[0]?.[1]
@@ -81,7 +90,7 @@ export function permitted(scene: Scene, entry: EndpointSpec): () => Buffer {
 }
 
 /** Returns the same request without any credential. */
-export function anonymous(scene: Scene, entry: EndpointSpec): Buffer {
+export function anonymous(scene: Scene, entry: Entry): Buffer {
   const { target, body } = targetOf(scene, entry)
   if (entry.stream === 'socket') return transports[0]?.[1].opens(scene.observer) ?? Buffer.alloc(0)
   const stated = entry.bytes === 'request' ? [['X-Content-SHA256', sha256(part)] as const] : []
@@ -93,10 +102,10 @@ type Headers = readonly (readonly [name: string, value: string])[]
 const type = (body: Buffer | undefined): Headers =>
   body === undefined ? [] : [['Content-Type', 'application/json']]
 
-const origin = ({ server }: Scene, { caller, method }: EndpointSpec): Headers =>
+const origin = ({ server }: Scene, { caller, method }: Entry): Headers =>
   caller.startsWith('owner') && method === 'POST' ? [['Origin', server.url]] : []
 
-function credentials(scene: Scene, entry: EndpointSpec): Headers {
+function credentials(scene: Scene, entry: Entry): Headers {
   const { owner, telemetryToken } = scene
   const known: Headers =
     entry.caller === 'telemetry'
@@ -111,7 +120,7 @@ function credentials(scene: Scene, entry: EndpointSpec): Headers {
 
 function bytesOf(
   { server }: Scene,
-  { method }: EndpointSpec,
+  { method }: Entry,
   target: string,
   body: Buffer | undefined,
   headers: Headers,

@@ -2,6 +2,8 @@
  * A node with people, whose lists are filled with long texts. It has two similar places, one to read from and
  * one to write to, and an agent in a separate project whom an attack on others must not slow down.
  */
+
+import type { ClientPackage } from '../../../sdk/contract/client.ts'
 import { readConfig } from '../../../server/config.ts'
 import { issueTelemetryToken } from '../../../server/host/init.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
@@ -26,6 +28,8 @@ export interface Scene {
   readonly observer: TestAgent
   readonly read: Place
   readonly written: Place
+  /** The path of the largest file of the owner's page. */
+  readonly assets: readonly string[]
 }
 
 export async function openScene(): Promise<Scene> {
@@ -37,11 +41,23 @@ export async function openScene(): Promise<Scene> {
     const observer = await member(server, owner, apart.id, 'observer')
     const read = await place(server, owner, 'read')
     await fill(owner, read)
-    return { server, owner, telemetryToken, observer, read, written: await place(server, owner, 'written') }
+    const written = await place(server, owner, 'written')
+    return { server, owner, telemetryToken, observer, read, written, assets: await largestAsset(server) }
   } catch (error) {
     await server.close()
     throw error
   }
+}
+
+async function largestAsset({ url }: ServerProcess): Promise<string[]> {
+  const page = await (await fetch(url)).text()
+  const paths = new Set([...page.matchAll(/\/assets\/[\w.-]+/g)].map(([path]) => path))
+  const files = await Promise.all(
+    [...paths].map(async (path) => ({ path, size: (await (await fetch(`${url}${path}`)).bytes()).length })),
+  )
+  const largest = files.toSorted((one, other) => other.size - one.size)[0]
+  if (largest === undefined) throw new Error('the page of the owner has no file')
+  return [largest.path]
 }
 
 async function member(
@@ -54,6 +70,10 @@ async function member(
   const agent = await enroll(url, await owner.enrollmentCode(projectId, id), () => new Date())
   await agent.startSession()
   return agent
+}
+
+async function clientFile({ url }: ServerProcess): Promise<string> {
+  return ((await (await fetch(`${url}/client`)).json()) as ClientPackage).file
 }
 
 const fileBytes = 4 * 1024 * 1024
@@ -73,7 +93,7 @@ async function place(server: ServerProcess, owner: TestOwner, name: string): Pro
   const task = await createTask(peer, agent, 'count')
   const ids = {
     ...{ projects: project.id, agents: peer.id, conversations: conversation, messages: message.id },
-    ...{ tasks: task.id, transfers: stored.id, pending: pending.id },
+    ...{ tasks: task.id, transfers: stored.id, pending: pending.id, client: await clientFile(server) },
   }
   return { agent, ids }
 }

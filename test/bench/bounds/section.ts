@@ -1,6 +1,6 @@
 /**
- * Bounds: the node's memory, and the latency of another client, while each endpoint of the contract is
- * attacked.
+ * Bounds: the node's memory, and the latency of another client, while each endpoint of the contract and the
+ * owner's page are attacked.
  *
  * - Pipelined: four connections to one endpoint, two with credentials, send 1,500 requests each and read no
  *   answer.
@@ -11,12 +11,11 @@
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { EndpointSpec } from '../../../sdk/contract/endpoint.ts'
 import { endpoints } from '../../../sdk/contract/index.ts'
 import { Connection, percentile, requestBytes } from '../messages/connection.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { type End, pipeline, trickle } from './attack.ts'
-import { anonymous, type Kind, kindOf, kinds, permitted } from './requests.ts'
+import { anonymous, type Entry, type Kind, kindOf, kinds, pageOf, permitted } from './requests.ts'
 import { openScene, type Scene } from './scene.ts'
 
 const mebibyte = 1024 * 1024
@@ -69,7 +68,8 @@ interface Attacked extends Watched {
 
 /** Attacks every endpoint of a kind, one after the other, then all of them slowly. */
 async function attack(scene: Scene, observer: Observer, kind: Kind, times: Times): Promise<Attacked[]> {
-  const of = endpoints.filter((entry) => kindOf(entry) === kind).toSorted(endsLast)
+  const all: readonly Entry[] = [...endpoints, ...pageOf(scene)]
+  const of = all.filter((entry) => kindOf(entry) === kind).toSorted(endsLast)
   const found: Attacked[] = []
   const beside = async (name: string, begin: () => End, ms: number) => {
     const before = observer.residentMiB()
@@ -90,8 +90,8 @@ async function attack(scene: Scene, observer: Observer, kind: Kind, times: Times
 }
 
 /** An endpoint that ends the session of its caller is attacked last. */
-const isEnding = ({ id }: EndpointSpec): number => Number(/\.close$|sessions\.start/.test(id))
-const endsLast = (one: EndpointSpec, other: EndpointSpec): number => isEnding(one) - isEnding(other)
+const isEnding = ({ id }: Entry): number => Number(/\.close$|sessions\.start/.test(id))
+const endsLast = (one: Entry, other: Entry): number => isEnding(one) - isEnding(other)
 
 function lot(make: () => Buffer): Buffer {
   const made = Array.from({ length: signed }, make)
