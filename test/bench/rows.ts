@@ -3,8 +3,9 @@
  * target was missed.
  *
  * A figure counts only beside its floor, measured in the same run and alternately. The medians of the rounds
- * are compared, and the spread shows how reliable they are. Each row also has the processor time per request,
- * MB or start of product and floor: rates depend on the machine and its other work, that ratio much less.
+ * are compared, and the spread shows how reliable they are. A row also has the processor time per request, MB
+ * or start of product and floor: rates depend on the machine and its other work, that ratio much less. Rows of
+ * memory have none, nor have latencies beside other work of the same node, whose processor time is both.
  */
 import type { Costs } from './processor.ts'
 import type { Stores } from './rows/stores.ts'

@@ -8,6 +8,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { program } from '../../support/program.ts'
+import { childrenMs, costing, noCosts } from '../processor.ts'
 import { bounded, median, type Row } from '../rows.ts'
 import type { Environment, Repeats } from './starts.ts'
 
@@ -59,12 +60,16 @@ export async function* mcpRows(
       return performance.now() - began
     }
     const tookMs: number[] = []
+    const costs = noCosts()
     for (let round = 0; round < rounds; round += 1) {
       const some: number[] = []
-      for (let run = 0; run < runs; run += 1) some.push(await endMs())
+      const { cpuMs } = await costing(childrenMs, async () => {
+        for (let run = 0; run < runs; run += 1) some.push(await endMs())
+      })
       tookMs.push(median(some))
+      costs.product.push((cpuMs * 1000) / runs)
     }
-    yield bounded('commands: bridge mcp exits after its input, its node silent', 'ms', tookMs, mostMs)
+    yield bounded('commands: bridge mcp exits after its input, its node silent', 'ms', tookMs, mostMs, costs)
   } finally {
     for (const socket of sockets) socket.destroy()
     silent.close()

@@ -14,6 +14,7 @@ import { enroll } from '../../support/agent.ts'
 import { setUpOwner } from '../../support/owner.ts'
 import { program } from '../../support/program.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
+import { childrenMs, costing, noCosts } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row } from '../rows.ts'
 import { hookRows } from './hooks.ts'
 import { mcpRows } from './mcp.ts'
@@ -43,9 +44,16 @@ export async function* commandsSection({ isQuick }: BenchOptions): AsyncGenerato
     )
     yield row('commands: one-shot bridge send', 'ms', sent, { atMost: 1.6 })
     const tookS: number[] = []
-    for (let round = 0; round < rounds; round += 1)
-      tookS.push(await secondsToListening(join(folder, 'machines'), await product.newcomer()))
-    yield bounded('commands: empty HOME to listening, own client', 's', tookS, 20)
+    const costs = noCosts()
+    for (let round = 0; round < rounds; round += 1) {
+      const newcomer = await product.newcomer()
+      const { result, cpuMs } = await costing(childrenMs, () =>
+        secondsToListening(join(folder, 'machines'), newcomer),
+      )
+      tookS.push(result)
+      costs.product.push(cpuMs * 1000)
+    }
+    yield bounded('commands: empty HOME to listening, own client', 's', tookS, 20, costs)
   } finally {
     for (const each of started) await each.end()
     rmSync(folder, { recursive: true, force: true })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 import { program } from '../../support/program.ts'
+import { childrenMs, costing } from '../processor.ts'
 import { startFilled } from '../rows/filled.ts'
 import { type BenchOptions, bounded, type Row } from '../rows.ts'
 
@@ -36,10 +37,18 @@ export async function* moveSection({ isQuick }: BenchOptions): AsyncGenerator<Ro
     ] as const) {
       const began = performance.now()
       const words = ['server', 'move', '--data', data, '--database', cluster.url, ...target, '--json']
-      const { stdout } = await run(process.execPath, [program, ...words])
+      const { result, cpuMs } = await costing(childrenMs, () => run(process.execPath, [program, ...words]))
+      const { stdout } = result
       const rows = (JSON.parse(stdout) as Report).tables.reduce((sum, each) => sum + each.rows, 0)
       const tookMs = performance.now() - began
-      yield bounded(`move: ${figure}, ${rows} rows`, 'µs a row', [(tookMs * 1000) / rows], mostUsPerRow)
+      const costs = { product: [(cpuMs * 1000) / rows], floor: [] }
+      yield bounded(
+        `move: ${figure}, ${rows} rows`,
+        'µs a row',
+        [(tookMs * 1000) / rows],
+        mostUsPerRow,
+        costs,
+      )
     }
   } finally {
     await filled.server.close()
