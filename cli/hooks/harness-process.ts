@@ -1,6 +1,6 @@
 /**
- * The process of the harness that runs a hook. A waiter ends with it, and a session that ended without its end
- * hook is recognised by it.
+ * The process of the harness that runs a hook or a command. A waiter ends with it, a session that ended without
+ * its end hook is recognised by it, and a claim is renewed while it lives.
  *
  * The start time guards against a process id that the system has used again. It is known on Linux only.
  */
@@ -13,9 +13,16 @@ export interface HarnessProcess {
 
 /** Returns CLAUDE_PID, else the closest ancestor that is not a shell: some harnesses run hooks in a shell. */
 export function harnessProcess(claudePid: string | undefined, parent: number): HarnessProcess {
-  const pid = /^[1-9]\d{0,9}$/.test(claudePid ?? '') ? Number(claudePid) : pastShells(parent)
+  const pid = /^[1-9]\d{0,9}$/.test(claudePid ?? '') ? Number(claudePid) : past(parent, isShell)
   return processOf(pid)
 }
+
+/**
+ * Returns the closest ancestor that may outlive this command: it is neither a shell that runs one command line
+ * (`sh -c`) nor npx. A harness runs each command in such a shell.
+ */
+export const callerOf = (parent: number): number =>
+  past(parent, (name, pid) => isNpx(name) || (isShell(name) && runsCommandLine(argumentsOf(pid))))
 
 export const processOf = (pid: number): HarnessProcess => ({
   pid,
@@ -44,16 +51,33 @@ function exists(pid: number): boolean {
 }
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'fish', 'ash'])
-const shellsMost = 4
+const isShell = (name: string): boolean => shells.has(name)
+/** npm's title of its process, of which Linux keeps 15 characters. */
+const isNpx = (name: string): boolean => name.startsWith('npm exec')
+const passedMost = 4
 
-function pastShells(parent: number): number {
+/** Returns the closest ancestor that `isPassed` rejects. */
+function past(parent: number, isPassed: (name: string, pid: number) => boolean): number {
   let pid = parent
-  for (let passed = 0; passed < shellsMost; passed += 1) {
+  for (let passed = 0; passed < passedMost; passed += 1) {
     const status = statusOf(pid) ?? reportedStatus(pid)
-    if (status === undefined || !shells.has(status.name) || status.parent <= 1) return pid
+    if (status === undefined || !isPassed(status.name, pid) || status.parent <= 1) return pid
     pid = status.parent
   }
   return pid
+}
+
+const optionWithValue = /^(?:[-+][A-Za-z]*[oO]|--rcfile|--init-file)$/
+
+/** Whether the options of a shell, which end at its first argument, have `-c`. */
+function runsCommandLine([, ...words]: readonly string[]): boolean {
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? ''
+    if (!/^[-+]./.test(word)) return false
+    if (/^-[A-Za-z]*c/.test(word) || word.startsWith('--command')) return true
+    if (optionWithValue.test(word)) at += 1
+  }
+  return false
 }
 
 interface Status {
@@ -77,18 +101,31 @@ function statusOf(pid: number): Status | undefined {
   }
 }
 
-/** Asks `ps` where there is no /proc. */
+function argumentsOf(pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return reported('args=', pid)?.split(/\s+/) ?? []
+  }
+}
+
 function reportedStatus(pid: number): Status | undefined {
+  const text = reported('ppid=,comm=', pid)
+  if (text === undefined) return undefined
+  const [, parent = '0', command = ''] = /^(\d+)\s+(.*)$/.exec(text) ?? []
+  return { name: command.replace(/^-|.*\//g, ''), parent: Number(parent) }
+}
+
+/** Asks `ps` where there is no /proc. */
+function reported(fields: string, pid: number): string | undefined {
   try {
     // node:child_process is loaded only here: a hook runs after every tool.
     const { execFileSync } = process.getBuiltinModule('node:child_process')
-    const text = execFileSync('ps', ['-o', 'ppid=,comm=', '-p', String(pid)], {
+    return execFileSync('ps', ['-o', fields, '-p', String(pid)], {
       encoding: 'utf8',
       timeout: 500,
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim()
-    const [, parent = '0', command = ''] = /^(\d+)\s+(.*)$/.exec(text) ?? []
-    return { name: command.replace(/^-|.*\//g, ''), parent: Number(parent) }
   } catch {
     return undefined
   }

@@ -14,7 +14,7 @@ import type { HeldTask, Task } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
-import { isAlive, processOf } from '../hooks/harness-process.ts'
+import { callerOf, isAlive, processOf } from '../hooks/harness-process.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
 import { takeLock } from '../profile/lock.ts'
 import { findClaim } from './claims.ts'
@@ -27,9 +27,9 @@ interface Renewing {
   readonly while_pid: number
 }
 
-/** Returns the process to watch: the given one, else the parent. @throws CommandError if it is gone. */
+/** Returns the process to watch: the given one, else the caller of this one. @throws CommandError if it is gone. */
 export function watchedPid(given: number | undefined): number {
-  const pid = given ?? process.ppid
+  const pid = given ?? callerOf(process.ppid)
   if (pid > 1 && isAlive(processOf(pid))) return pid
   const which = given === undefined ? 'the process that started this command' : `process ${pid}`
   throw new CommandError('usage', `${which} has ended, so the claim would not be renewed`, {

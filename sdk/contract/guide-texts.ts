@@ -87,8 +87,8 @@ agent-bridge task show "$TASK_ID"
 agent-bridge task claim "$TASK_ID"
 \`\`\`
 
-3. While you work, renew the claim before it expires, and report progress. Claimed with --keep --while-pid PID, it is
-renewed until the task ends or process PID (yours) is gone.
+3. While you work, renew the claim before it expires, and report progress. Claimed with --keep, it is renewed until the
+task ends or the process that runs your commands is gone.
 
 \`\`\`sh
 agent-bridge task renew "$TASK_ID"

@@ -1,15 +1,17 @@
 /** `bridge task claim --keep`: processes that renew a claim, and their ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task } from '../../sdk/index.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { untilGone } from '../support/process-groups.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
+import { program } from '../support/program.ts'
 import { createTask, getTask } from '../support/tasks.ts'
-import { TestHome } from '../support/test-home.ts'
+import { Started, TestHome } from '../support/test-home.ts'
 
 let bridge: TestBridge
 let desk: Desk
@@ -117,6 +119,56 @@ test('the end of the task ends the renewal, and a claim that was lost is exit 11
   bridge.clock.advance(3601)
   expect(await eve.bridge('task', 'renew', lost.id, '--while-pid', String(pid))).toMatchObject({ code: 11 })
   expect((await files()).filter((name) => name.startsWith(lost.id))).toEqual([`${lost.id}.json`])
+})
+
+/** Runs a command line below a process that lives until the test ends it, as a coding agent does. */
+function below(words: readonly string[], stdin = ''): Started {
+  const script = `
+    const { argv: [, , stdin, program, ...words] } = process
+    const { spawn } = require('node:child_process')
+    spawn(program, words, { stdio: ['pipe', 'inherit', 'inherit'] }).stdin.end(stdin)
+    setInterval(() => {}, 1e6)`
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, ['-e', script, '-', stdin, ...words], {
+    env: { PATH, HOME: home.folder, BRIDGE_HOME: join(home.folder, 'bridge') },
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  return new Started(child)
+}
+
+const claiming = (id: string) => `"${process.execPath}" "${program}" task claim ${id} --keep --profile eve`
+
+test.each<[string, (line: string) => readonly string[]]>([
+  ['of one shell', (line) => ['sh', '-c', `${line}; true`]],
+  ['with options before it', (line) => ['bash', '--norc', '-o', 'pipefail', '-ec', `${line}; true`]],
+  ['with options after it', (line) => ['bash', '-c', '-l', `${line}; true`]],
+  ['of a shell within a shell', (line) => ['sh', '-c', '(sh -c "$0"; true); true', `${line}; true`]],
+  ['of npx', (line) => ['npm', 'exec', '--offline', '--call', `${line}; true`]],
+])('below a command line %s, the process that runs it is watched', async (_what, words) => {
+  const { id } = await given()
+  const started = below(words(claiming(id)))
+  const { child } = started
+  const stderr = await started.said(/ is gone\n/)
+  expect(stderr).toContain(` or process ${child.pid} is gone\n`)
+  child.kill('SIGKILL')
+  await untilGone(renewer(stderr))
+  expect((await files()).filter((name) => name.startsWith(id))).toEqual([`${id}.json`])
+})
+
+test.each<[string, (path: string) => readonly string[]]>([
+  ['that reads its commands', () => ['sh']],
+  ['that runs a script', (path) => ['bash', '-e', path, '-c']],
+])('a shell %s is the watched process', async (_what, words) => {
+  const { id } = await given()
+  const lines = `echo "shell $$" >&2; ${claiming(id)}\ntrue\n`
+  const path = join(home.folder, 'script')
+  await writeFile(path, lines)
+  const stderr = await below(words(path), lines).said(/ is gone\n/)
+  const [, shell] = /^shell (\d+)$/m.exec(stderr) ?? []
+  expect(stderr).toContain(` or process ${shell} is gone\n`)
+  await untilGone(renewer(stderr))
 })
 
 test('a process that is gone, or process 1, is refused before anything is claimed', async () => {

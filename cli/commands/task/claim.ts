@@ -28,12 +28,12 @@ export function taskClaimCommand(context: CliContext, run = taskClaim): Command 
     .argument('<task_id>', 'the task', id)
     .option(
       '--keep',
-      'renew the claim in the background until the task ends, the process of --while-pid is gone, or the claim is lost (checked every 15 seconds)',
+      'renew the claim in the background until the task ends, the process that runs your commands is gone, or the claim is lost (checked every 15 seconds)',
     )
     .addOption(
       new Option(
         '--while-pid <pid>',
-        'with --keep: the process that works on the task, by default the process that runs this command. If that is a short-lived shell, its parent is "$PPID" there',
+        'with --keep: the process that works on the task, by default the one that runs this command. Shells with -c and npx, which end with the command, are passed over',
       ).argParser(processId),
     )
   return withKey(build).action((taskId: string, options: ClaimOptions) => run(context, taskId, options))
