@@ -81,6 +81,12 @@ export function kindOf(object: Wire, holder = ''): Kind | undefined {
 
 const others: Readonly<Record<string, Kind>> = { in_reply_to: 'message', root_id: 'message' }
 
+/** Kinds of the subjects of audit records that have another word there. */
+const subjects: ReadonlyMap<unknown, Kind> = new Map([
+  ['owner_user', 'administrator'],
+  ['owner_session', 'session'],
+])
+
 /** Kind of the id in a field: `task_id`, `assignee_agent_id`, `agent_ids`, `in_reply_to`. */
 function kindOfField(field: string): Kind | undefined {
   const noun = /(?:^|_)([a-z]+)_ids?$/.exec(field)?.[1]
@@ -116,11 +122,17 @@ export function idsIn(wire: unknown, me: string | undefined): FoundId[] {
 function ownId(object: Wire, holder: string, me: string | undefined): FoundId | undefined {
   const { id, type, kind: actorKind } = object
   if (!isId(id)) return undefined
+  // Texts show the name of a person who did something, not the id.
+  const isPerson = holder === 'user' || (holder === 'actor' && actorKind === 'owner')
+  if (isPerson) return { kind: 'administrator', id, how: 'named', word: wordOf(object) }
   const isNamed = holder === 'subject' || holder === 'actor'
-  const kind = isNamed ? kinds.find((each) => each === type || each === actorKind) : kindOf(object, holder)
+  const kind = isNamed ? kindInRecord(type ?? actorKind) : kindOf(object, holder)
   if (kind === undefined) return undefined
   return { kind, id, how: isNamed ? 'shown' : howPrinted(kind, object, me), word: wordOf(object) }
 }
+
+const kindInRecord = (type: unknown): Kind | undefined =>
+  kinds.find((each) => each === type) ?? subjects.get(type)
 
 function howPrinted(kind: Kind, { body, sender }: Wire, me: string | undefined): How {
   if (kind !== 'message') return 'printed'

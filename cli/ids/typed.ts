@@ -37,6 +37,7 @@ const accepted = {
   project: { kinds: ['project'], orName: true },
   environment: { kinds: ['environment'], orName: true },
   administrator: { kinds: ['administrator'], orName: true },
+  actor: { kinds: ['agent', 'administrator'], orName: true },
   conversation: { kinds: ['conversation', 'agent'], orName: true },
 } as const satisfies Readonly<Record<string, Accepted>>
 

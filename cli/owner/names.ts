@@ -6,6 +6,7 @@
 import type { Conversation, Owner, Project } from '../../sdk/index.ts'
 import type { Command } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
+import type { SeenIds } from '../ids/seen.ts'
 import { isRefusal } from './client.ts'
 
 export interface ProjectOption {
@@ -64,6 +65,41 @@ export const findEnvironment = async (
 /** Finds an administrator. @throws CommandError */
 export const findAdministrator = async (owner: Owner, wanted: string, { signal }: Abortable) =>
   pick('administrator', wanted, await gathered(owner.administrators.all({ signal })))
+
+interface ActorOptions extends Abortable {
+  /** Undefined if only people act there. */
+  readonly project: Project | undefined
+  readonly ids: SeenIds
+}
+
+/** Finds the id of an agent of the project, of the caller, or of an administrator. @throws CommandError */
+export async function findActor(
+  owner: Owner,
+  wanted: string,
+  { project, ids, signal }: ActorOptions,
+): Promise<string> {
+  const id = asId(wanted)
+  if (id !== undefined) return id
+  const agents = project === undefined ? [] : await gathered(owner.agents.all(project.id, { signal }))
+  const { user } = await owner.signIn.current({ signal })
+  // Only the owner may list the others.
+  const people = user.role === 'owner' ? await gathered(owner.administrators.all({ signal })) : []
+  const found = [
+    ...agents.map((each) => ({ ...each, kind: 'agent' as const })),
+    ...[user, ...people].map((each) => ({ ...each, kind: 'administrator' as const })),
+  ].filter(({ name }) => name === wanted)
+  const [only] = found
+  if (only === undefined)
+    throw new CommandError('not_found', `no agent or person has the name ${wanted}`, {
+      hint: 'bridge admin agent list and bridge admin administrator list list them',
+    })
+  if (found.length === 1) return only.id
+  ids.add(found.map(({ kind, id, name }) => ({ kind, id, how: 'named', word: name })))
+  const candidates = found.map(({ kind, id }) => `${kind} ${ids.short(kind, id)}`)
+  throw new CommandError('usage', `more than one actor has the name ${wanted}: ${candidates.join(', ')}`, {
+    hint: 'give the id, or its end',
+  })
+}
 
 /** Finds a conversation by its id, or the owner's conversation with an agent. @throws CommandError */
 export async function findConversation(

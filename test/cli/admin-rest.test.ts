@@ -4,7 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createContext } from '../../cli/create-context.ts'
 import { type AuditFile, writeAuditFile } from '../../cli/owner/audit-file.ts'
-import type { AuditRecord } from '../../sdk/index.ts'
+import type { Administrator, AuditRecord, OwnerSession } from '../../sdk/index.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
@@ -180,4 +180,52 @@ test('instructions are saved only over the version that --if-updated-at names', 
   expect(second).not.toBe(first)
   expect(await save(first, 'be late')).toMatchObject({ code: 7, stdout: '' })
   expect((await admin(['agent', 'instructions', 'ada'])).stdout).toContain('be kind')
+})
+
+test('the audit can be filtered by a person, by name or by the end of the id', async () => {
+  await admin(['administrator', 'create', 'kim'])
+  const { administrators } = await desk.json<{ administrators: Administrator[] }>([
+    'admin',
+    'administrator',
+    'list',
+  ])
+  const [{ id: kim } = { id: '' }] = administrators
+  const { user } = await desk.json<OwnerSession>(['admin', 'whoami'])
+  const people = { [user.id]: ['olu', user.id.slice(-6)], [kim]: ['kim', kim.slice(-8), kim] }
+  for (const [id, names] of Object.entries(people))
+    for (const name of names) {
+      const { stderr } = await admin(['audit', '--actor', name])
+      expect([name, new URL(stderr.trim().split(' ').at(-1) ?? '').searchParams.get('actor')]).toEqual([
+        name,
+        id,
+      ])
+      const { stdout } = await admin(['audit', '--node', '--actor', name])
+      expect([name, / by (?!olu)/.test(stdout), / by olu /.test(stdout)]).toEqual([
+        name,
+        false,
+        id === user.id,
+      ])
+    }
+  // The person that a record is about is shown by the end of its id, too.
+  const { stdout } = await admin(['audit', '--node', '--kind', 'administrator.created'])
+  expect(stdout).toContain(` owner_user ${kim.slice(-8)}`)
+  expect((await admin(['audit', '--node', '--subject', kim.slice(-8)])).stdout).toBe(stdout)
+})
+
+test('a name that an agent and a person share is ambiguous, and an unknown one is refused', async () => {
+  const { id } = await bridge.owner.createAgent(bridge.project.id, 'lou')
+  await admin(['administrator', 'create', 'lou'])
+  expect(await admin(['audit', '--actor', 'lou'])).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      `^bridge: more than one actor has the name lou: agent ${id.slice(-8)}, administrator [0-9a-f]{8}\nhint: `,
+    ),
+  })
+  expect(await admin(['audit', '--node', '--actor', 'lou'])).toMatchObject({ code: 0 })
+  for (const more of [[], ['--node']])
+    expect(await admin(['audit', '--actor', 'zoe', ...more])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('zoe'),
+    })
 })

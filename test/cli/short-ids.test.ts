@@ -207,6 +207,41 @@ test('an ending of the record is as long as it must be to be unique', () => {
   )
 })
 
+test('entries of the outbox are named by their ends, or by last', async () => {
+  const { identity } = JSON.parse(readFileSync(desk.path('cleo', 'profile.json'), 'utf8'))
+  const { server_id, agent } = identity
+  const folder = desk.path('cleo', 'outbox')
+  mkdirSync(folder, { recursive: true })
+  const created_at = new Date().toISOString()
+  const kept = (id: string) => {
+    const draft = { to: 'dan', type: 'note', body: `kept as ${id}` }
+    const entry = { id, created_at, server_id, agent_id: agent.id, idempotency_key: id, request: null, draft }
+    writeFileSync(join(folder, `${id}.kept`), JSON.stringify(entry))
+    return id
+  }
+  const [first, second, third] = ['1-aaCdEf12', '2-bbCdEf12', '3-xxxxxxXX'].map((end) =>
+    kept(`${Date.now().toString().slice(0, -1)}${end}`),
+  )
+  expect(await cleo.bridge('outbox', 'drop', 'CdEf12')).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: `bridge: more than one entry of the outbox ends like this: ${first}, ${second}\nhint: give more of the end\n`,
+  })
+  // Five characters are too few, and upper case differs from lower case.
+  for (const wrong of ['xxxXX', 'XXXXXXxx', 'xxxxxx'])
+    expect(await cleo.bridge('outbox', 'drop', wrong, 'last')).toMatchObject({ code: 3, stdout: '' })
+  expect((await cleo.bridge('outbox', 'drop', 'last', 'xxxxXX')).stdout).toBe(`dropped ${third}\n`)
+  expect(await cleo.bridge('outbox', 'flush', 'aaCdEf12')).toMatchObject({
+    code: 0,
+    stdout: `sent from the outbox: ${first}\n`,
+  })
+  expect((await cleo.bridge('outbox', 'flush', 'last')).stdout).toBe(`sent from the outbox: ${second}\n`)
+  expect(await cleo.bridge('outbox', 'drop', 'last')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('the outbox is empty'),
+  })
+})
+
 /** Its answer is only id and name. */
 const unnamed = new Set(['owner.agents.rename'])
 

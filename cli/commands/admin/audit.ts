@@ -14,7 +14,7 @@ import { failureWords } from '../../failures/failure-words.ts'
 import { id } from '../../ids/parse.ts'
 import { writeAuditFile } from '../../owner/audit-file.ts'
 import { asOwner } from '../../owner/client.ts'
-import { findAgent, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
+import { findActor, findProject, type ProjectOption, withProject } from '../../owner/names.ts'
 import { showPage } from '../../owner/page.ts'
 
 export interface AuditCommandOptions extends ProjectOption {
@@ -38,7 +38,7 @@ export function auditCommand(context: CliContext, run = audit): Command {
   const audit = command('audit', 'bridge admin audit --kind session.started --since 2d')
     .description('Show the audit, by default its latest records. With --follow, keep printing new ones.')
     .option('--kind <kind>', 'only this kind: bridge help audit-kinds lists them')
-    .option('--actor <agent>', 'only by this actor: name or id of an agent, or the id of any person')
+    .option('--actor <actor>', 'only by this agent or person: name or id')
     .option('--subject <object_id>', 'only about the object with this id', id)
     .option('--since <when>', 'from this time on: 2026-11-21T04:00:00Z, or 2h for two hours ago', when)
     .option('--until <when>', 'before this time', when)
@@ -115,8 +115,8 @@ async function filtersOf(
   { actor, subject: subjectId, limit, after }: AuditCommandOptions,
   context: CliContext,
 ): Promise<EventOptions> {
-  const actorId =
-    actor === undefined || project === undefined ? actor : await findAgent(owner, project, actor, context)
+  const { ids, signal } = context
+  const actorId = actor === undefined ? undefined : await findActor(owner, actor, { project, ids, signal })
   return { actorId, subjectId, limit, after }
 }
 

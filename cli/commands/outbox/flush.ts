@@ -4,20 +4,20 @@ import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { flushedText } from '../../profile/agent.ts'
-import { openOutbox, requireEntries } from './list.ts'
+import { findEntries, openOutbox } from './list.ts'
 
 export function outboxFlushCommand(context: CliContext, run = outboxFlush): Command {
   return command('flush', 'bridge outbox flush')
     .description(
       'Send the entries of the outbox, oldest first. An entry older than six days is sent only if you name it.',
     )
-    .argument('[id...]', 'exactly these entries')
+    .argument('[id...]', 'exactly these entries: their ids, at least 6 characters of the end, or last')
     .action((ids: readonly string[]) => run(context, ids))
 }
 
-export async function outboxFlush(context: CliContext, ids: readonly string[]): Promise<void> {
+export async function outboxFlush(context: CliContext, named: readonly string[]): Promise<void> {
   const { bridge, output, signal } = context
-  await requireEntries(await openOutbox(context), ids)
+  const ids = await findEntries(await openOutbox(context), named)
   const unsent: Flushed[] = []
   let sent = 0
   for await (const flushed of (await bridge()).flush(ids.length === 0 ? undefined : ids, { signal })) {

@@ -33,15 +33,37 @@ export async function openOutbox({ home, settings, clock, random }: CliContext):
   return new Box({ folder: profilePaths(home, settings.profile).outbox, owner, clock, random })
 }
 
-/** @throws CommandError when the outbox does not hold one of them. */
-export async function requireEntries(outbox: Outbox, ids: readonly string[]): Promise<void> {
-  const there = new Set((await outbox.list()).map(({ id }) => id))
-  const missing = ids.filter((id) => !there.has(id))
-  if (missing.length === 0) return
-  throw new CommandError('not_found', `the outbox has no entry ${missing.join(', ')}`, {
-    hint: 'bridge outbox list shows its entries',
+const endingLeast = 6
+
+/**
+ * Finds the ids of entries by their ids, by the ends of them, or by `last`, which is the latest entry.
+ *
+ * @throws CommandError for one that the outbox does not hold, and for an end of several.
+ */
+export async function findEntries(outbox: Outbox, named: readonly string[]): Promise<string[]> {
+  const there = (await outbox.list()).map(({ id }) => id)
+  const missing: string[] = []
+  const found = named.flatMap((name) => {
+    const entries = name === 'last' ? there.slice(-1) : there.filter((id) => isNamed(id, name))
+    if (entries.length > 1)
+      throw new CommandError(
+        'usage',
+        `more than one entry of the outbox ends like this: ${entries.join(', ')}`,
+        { hint: 'give more of the end' },
+      )
+    if (entries.length === 0) missing.push(name)
+    return entries
   })
+  if (missing.length === 0) return [...new Set(found)]
+  throw there.length === 0
+    ? new CommandError('not_found', 'the outbox is empty')
+    : new CommandError('not_found', `the outbox has no entry ${missing.join(', ')}`, {
+        hint: 'bridge outbox list shows its entries',
+      })
 }
+
+const isNamed = (id: string, name: string): boolean =>
+  id === name || (name.length >= endingLeast && id.endsWith(name))
 
 /** The first 60 characters of the message or of the request body. */
 function summary({ draft, request }: ListedEntry): string {
