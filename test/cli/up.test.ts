@@ -3,11 +3,12 @@
  * The other commands run in this process.
  */
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Desk } from '../support/desk.ts'
 import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
 import { runHere } from './frame.ts'
+import { inTerminal } from './terminal.ts'
 
 interface Up {
   readonly url: string
@@ -96,6 +97,45 @@ test('three at the same time make one node, and each prints prompts', async () =
   }
   expect((await desk.run(['admin', 'whoami'])).stdout).toContain('signed in as olu')
   if (first !== undefined) expect((await stop(first.started)).code).toBe(0)
+})
+
+test('on a terminal it asks for the password and shows both prompts and a link that signs in', async () => {
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'`)
+  const terminal = inTerminal([...exports, 'bridge up --port 0'].join('\n'), join(home.folder, 'terminal'))
+  onTestFinished(async () => {
+    if (terminal.child.exitCode !== null) return
+    terminal.child.kill('SIGTERM')
+    await terminal.ended
+  })
+  const password = 'correct horse battery staple'
+  const ask = 'new password of the owner olu, at least 12 characters'
+  await terminal.shows(`${ask}: `)
+  terminal.type('too short\r')
+  await terminal.shows(`it must have at least 12 characters; ${ask}: `)
+  terminal.type(`${password}\r`)
+  await terminal.shows(`${ask}, again: `)
+  terminal.type(`${password}\r`)
+  await terminal.shows('control-C stops the node')
+  const shown = terminal.sent().replaceAll('\r\n', '\n')
+  for (const name of ['ada', 'ben'])
+    expect(shown).toMatch(
+      new RegExp(
+        `^Paste this to the agent ${name}:\n-+\nYou are the agent "${name}" of [\\s\\S]*?^-{72}$`,
+        'm',
+      ),
+    )
+  for (const typed of [password, 'too short']) expect(shown).not.toContain(typed)
+
+  const [, link = '', url = ''] =
+    /^your page, in a browser: ((http:\/\/127\.0\.0\.1:\d+)\/\S+)$/m.exec(shown) ?? []
+  const signIn = async (stdin: string, ...how: readonly string[]) => {
+    const { code, stdout } = await desk.run(['admin', 'login', '--url', url, ...how], { stdin })
+    return [code, /signed in as \w+/.exec(stdout)?.[0]]
+  }
+  expect(await signIn(link, '--link')).toEqual([0, 'signed in as olu'])
+  expect(await signIn(password, '--name', 'olu', '--password-stdin')).toEqual([0, 'signed in as olu'])
+  terminal.type('\u0003')
+  expect(await terminal.ended).toBe(0)
 })
 
 test('without a terminal the owner gets no password, and a link of the host signs in', async () => {
