@@ -69,20 +69,28 @@ describe('the prompt is short', () => {
   } as const
   const tokens = (text: string) => text.length / 4
 
+  const names = { agentName: 'x'.repeat(80), projectName: 'y'.repeat(80) }
+  const host = `${'bridge.'.repeat(6)}example.com:8484`
+
   test.each<[string, Partial<Invitation>]>([
     ['by default', {}],
     ['if the program comes from elsewhere', { client: undefined }],
-    ['for names of 80 letters', { agentName: 'x'.repeat(80), projectName: 'y'.repeat(80) }],
-    ['for a device', { binding: 'device', url: `https://${'bridge.'.repeat(6)}example.com:8484` }],
+    ['for names of 80 letters', names],
+    ['for a device', { binding: 'device', url: `https://${host}` }],
+    ['for all of these, over plain http', { ...names, binding: 'device', url: `http://${host}` }],
   ])('%s: under 700 tokens', (_what, changed) => {
     expect(tokens(enrollmentPrompt({ ...invitation, ...changed }))).toBeLessThan(700)
   })
 
-  test('a certificate authority adds little but itself', () => {
+  test.each<[string, Partial<Invitation>]>([
+    ['by default', {}],
+    ['for long names, a device and a long address', { ...names, binding: 'device', url: `https://${host}` }],
+  ])('%s, a certificate authority adds itself and 40 tokens of commands', (_what, changed) => {
     const authority = `-----BEGIN CERTIFICATE-----\n${'A'.repeat(600)}\n-----END CERTIFICATE-----\n`
-    const prompt = enrollmentPrompt({ ...invitation, authority })
-    expect(tokens(prompt) - tokens(authority)).toBeLessThan(700)
+    const plain = { ...invitation, ...changed }
+    const prompt = enrollmentPrompt({ ...plain, authority })
     expect(prompt).toContain(authority)
+    expect(tokens(prompt) - tokens(enrollmentPrompt(plain)) - tokens(authority)).toBeLessThanOrEqual(40)
   })
 
   test('no character of the line has a meaning for a shell between double quotes', () => {
