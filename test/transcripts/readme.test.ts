@@ -47,6 +47,8 @@ interface Replayed {
   readonly start: (command: string) => Running
   /** Runs `npx bridge` for a profile to its end. */
   readonly as: (profile: string, command: string) => Promise<string>
+  /** Milliseconds from the first command of the page to the output of the first one that begins like this. */
+  readonly msUntil: (command: string) => number
 }
 
 /** Runs the commands of a page in a home of its own, then `afterwards` beside the node that still runs. */
@@ -83,10 +85,15 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
     await once(started.child, 'close')
     return started.printed()
   }
+  const beganAt = performance.now()
+  const shownAfter: [command: string, ms: number][] = []
+  const msUntil = (command: string) =>
+    shownAfter.find(([typed]) => typed.startsWith(command))?.[1] ?? Number.POSITIVE_INFINITY
   try {
     for (const step of readSteps(readFileSync(join(root, page), 'utf8'))) {
       const started = start(step.command, fill(step.expected))
       await started.shown
+      shownAfter.push([step.command, performance.now() - beganAt])
       const printed = started.printed()
       for (const [words, pattern] of sources) {
         const value = pattern.exec(printed)?.[1]
@@ -97,7 +104,7 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
         `$ ${step.command}\nprinted:\n${printed}\nexpected:\n${step.expected}`,
       ).toBe(true)
     }
-    await afterwards({ folder, start, as })
+    await afterwards({ folder, start, as, msUntil })
   } finally {
     for (const { child } of running) {
       if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'close')
@@ -108,7 +115,9 @@ async function replay(page: string, afterwards: (replayed: Replayed) => Promise<
 }
 
 test('the commands of the README print the output that it shows', () =>
-  replay('README.md', async ({ folder, start, as }) => {
+  replay('README.md', async ({ folder, start, as, msUntil }) => {
+    // From nothing to the first message, in three commands: less than a minute, without the time of typing.
+    expect(msUntil('npx bridge send owner')).toBeLessThan(60_000)
     const script = start(`"${process.execPath}" "${scriptIn(folder)}"`)
     const asked = /^question from agent ada .*\nid (\S+),/m
     await expect.poll(() => as('ben', 'inbox')).toMatch(asked)
