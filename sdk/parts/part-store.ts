@@ -155,8 +155,7 @@ export class PartStore {
       return measured
     } catch (error) {
       const isExpired = error instanceof PartError && error.code === 'expired'
-      if (!(isExpired && this.#options.removesExpired))
-        await this.#erase(file, { offset, size: came })
+      if (!(isExpired && this.#options.removesExpired)) await this.#erase(file, { offset, size: came })
       throw error
     }
   }

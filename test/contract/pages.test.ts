@@ -10,12 +10,9 @@ import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
-const pages = globSync(
-  ['{README,CHANGELOG}.md', '{.github,docs,examples}/**/*.md', 'test/{,*/}README.md'],
-  {
-    cwd: root,
-  },
-)
+const pages = globSync(['{README,CHANGELOG}.md', '{.github,docs,examples}/**/*.md', 'test/{,*/}README.md'], {
+  cwd: root,
+})
 const linesOf = (path: string): string[] => readFileSync(join(root, path), 'utf8').split('\n')
 
 const dated = /\b(?:today|yet)\b/i
