@@ -49,14 +49,21 @@ export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/a
   }
 }
 
-/** Polls the owner's view until it shows an open wait of the agent. */
-export async function untilListening({ owner, project }: Where, agent: TestAgent): Promise<void> {
+/**
+ * Polls the owner's view until it shows an open wait of the agent, or none. The view shows a wait for 5 s after
+ * its end.
+ */
+export async function untilListening(
+  { owner, project }: Where,
+  agent: TestAgent,
+  expected = true,
+): Promise<void> {
   const target = `/api/admin/projects/${project.id}/agents/${agent.id}`
   const isListening = async () => {
     const { connection } = await owner.ok<{ connection: { listening_now: boolean } }>({ target })
     return connection.listening_now
   }
-  await expect.poll(isListening).toBe(true)
+  await expect.poll(isListening).toBe(expected)
 }
 
 interface Where {
