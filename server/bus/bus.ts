@@ -10,11 +10,14 @@
  * - `notified`: a notification from another connection has arrived. A ping of its own comes back every five
  *   seconds; if one does not, the node drops the connection and opens another one.
  *
+ * The log names each cause once until notifications arrive again.
+ *
  * Entries are collected after the commit and sent at most every 2 ms, on a connection of the bus.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Channel, ChannelConnection } from '../database/channel.ts'
+import { Outage } from '../outage.ts'
 import { type Batch, Outbox, readBatch } from './batch.ts'
 import { delayMs, type Entries, type Topic } from './entries.ts'
 
@@ -83,6 +86,8 @@ export class NodeBus implements Bus {
   readonly #peers = new Map<string, number>()
   /** Aborted when the bus closes. */
   readonly #closing = new AbortController()
+  readonly #outage = new Outage()
+  #retryMs = firstRetryMs
   #mode: PeersMode = 'polled'
   #connection: ChannelConnection | undefined
   #running: Promise<void> | undefined
@@ -147,7 +152,6 @@ export class NodeBus implements Bus {
 
   /** Connects again whenever the connection ends. */
   async #run(): Promise<void> {
-    let retryMs = firstRetryMs
     while (!this.#closing.signal.aborted) {
       try {
         const ended = Promise.withResolvers<void>()
@@ -155,17 +159,20 @@ export class NodeBus implements Bus {
           onPayload: (payload) => this.#receive(payload),
           onEnd: () => ended.resolve(),
         })
-        retryMs = firstRetryMs
         await this.#use(connection, ended.promise)
       } catch (error) {
-        if (!this.#closing.signal.aborted)
-          this.#options.log.warn({ err: error }, 'cannot connect to hear other nodes')
+        this.#warn('cannot connect to hear other nodes, so this node asks the database every 250 ms', error)
       }
       this.#connection = undefined
       this.#mode = 'polled'
-      await this.#pause(retryMs)
-      retryMs = Math.min(lastRetryMs, retryMs * 2)
+      await this.#pause(this.#retryMs)
+      this.#retryMs = Math.min(lastRetryMs, this.#retryMs * 2)
     }
+  }
+
+  #warn(text: string, error?: unknown): void {
+    if (this.#closing.signal.aborted || !this.#outage.isNew(error ?? text)) return
+    this.#options.log.warn(error === undefined ? {} : { err: error }, text)
   }
 
   /** Uses a connection until it ends. */
@@ -174,13 +181,14 @@ export class NodeBus implements Bus {
     let hasEnded = this.#closing.signal.aborted
     const end = ended.then(() => {
       hasEnded = true
-      if (!this.#closing.signal.aborted)
-        this.#options.log.warn('the connection that hears other nodes has ended')
+      this.#warn('the connection that hears other nodes has ended')
     })
     try {
       while (!hasEnded) {
         if (this.#mode === 'polled') await this.#test(end)
         else if (this.#heardPing < this.#ping) return
+        // Not before the test, which may fail on each new connection.
+        this.#retryMs = firstRetryMs
         this.#sendPing()
         const { pingEveryMs, testEveryMs } = this.#times
         await Promise.race([end, this.#pause(this.#mode === 'polled' ? testEveryMs : pingEveryMs)])
@@ -213,10 +221,11 @@ export class NodeBus implements Bus {
     if (outcome === 'heard') {
       this.#mode = 'notified'
       this.#knowsPeersAtMs = monotonicMs() + this.#times.pingEveryMs + this.#times.testWithinMs
+      this.#outage.end()
       log.info('notifications of other nodes arrive')
       this.#gap()
     } else {
-      log.warn(
+      this.#warn(
         'notifications of other nodes do not arrive, so this node asks the database every 250 ms: a pooler or a standby stands in between; database_listen_url can name a direct way',
       )
     }

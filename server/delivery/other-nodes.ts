@@ -6,6 +6,7 @@
  */
 import type { Bus } from '../bus/bus.ts'
 import type { Listener, ListenerAt, Listeners } from '../database/listeners.ts'
+import { Outage } from '../outage.ts'
 import type { PresenceChanges } from './presence-changes.ts'
 
 /** Waits of one agent at all other nodes. */
@@ -84,6 +85,7 @@ export function followOtherNodes(
   others: OtherNodes,
   listeners: Listeners,
 ): () => void {
+  const outage = new Outage()
   let isStale = true
   let busy = false
   let round = 0
@@ -93,17 +95,23 @@ export function followOtherNodes(
       isStale = false
       try {
         others.takeAll(await listeners.readOthers())
+        outage.end()
       } catch (error) {
         isStale = true
         throw error
       }
-    } else if (round % checkRounds === 0) others.keepNodes(await listeners.readNodes())
+    } else if (round % checkRounds === 0) {
+      others.keepNodes(await listeners.readNodes())
+      outage.end()
+    }
   }
   const tick = () => {
     if (busy) return
     busy = true
     run()
-      .catch((error: unknown) => log.error({ err: error }, 'failed to read who listens at other nodes'))
+      .catch((error: unknown) => {
+        if (outage.isNew(error)) log.error({ err: error }, 'failed to read who listens at other nodes')
+      })
       .finally(() => {
         busy = false
       })

@@ -5,6 +5,7 @@
  */
 import type { Bus } from '../bus/bus.ts'
 import type { Listener, Listeners } from '../database/listeners.ts'
+import { Outage } from '../outage.ts'
 
 /** The present waits of an agent at this node. */
 export type Waits = Omit<Listener, 'since'>
@@ -31,6 +32,7 @@ export class OwnListeners {
   readonly #told = new Map<string, Listener>()
   /** When each agent was first seen to wait for less. */
   readonly #lessSince = new Map<string, number>()
+  readonly #outage = new Outage()
   #timer: NodeJS.Timeout | undefined
   #cleaner: NodeJS.Timeout
   #busy: Promise<void> | undefined
@@ -83,8 +85,9 @@ export class OwnListeners {
     try {
       for (let start = 0; start < rows.length; start += batch)
         await this.#listeners.write(rows.slice(start, start + batch))
+      if (rows.length > 0) this.#outage.end()
     } catch (error) {
-      log.error({ err: error }, 'failed to store who listens at this node')
+      if (this.#outage.isNew(error)) log.error({ err: error }, 'failed to store who listens at this node')
       for (const { agent_id } of rows) this.#changed.add(agent_id)
       return
     }

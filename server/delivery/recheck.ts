@@ -17,6 +17,7 @@ import { isOneOf } from '../database/sql.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Db } from '../database/tables.ts'
 import type { Writer } from '../database/writer.ts'
+import { Outage } from '../outage.ts'
 import type { Presence } from './presence.ts'
 import type { Wakeups } from './wakeups.ts'
 
@@ -165,12 +166,16 @@ function repeat(
   isDue = () => true,
 ): () => void {
   let busy = false
+  const outage = new Outage()
   const timer = setInterval(() => {
     // A node that the others count as ended may not read.
     if (!isDue() || busy || !context.nodes.isMember()) return
     busy = true
     check()
-      .catch((error: unknown) => context.log.error({ err: error }, 'the recheck of open waits failed'))
+      .then(() => outage.end())
+      .catch((error: unknown) => {
+        if (outage.isNew(error)) context.log.error({ err: error }, 'the recheck of open waits failed')
+      })
       .finally(() => {
         busy = false
       })

@@ -16,6 +16,7 @@ import type { Changes } from '../database/changes.ts'
 import { any, type CommitListeners } from '../database/commit-listeners.ts'
 import { type Lane, nodeLane } from '../database/lanes.ts'
 import type { Nodes } from '../database/nodes.ts'
+import { Outage } from '../outage.ts'
 import type { Presence } from './presence.ts'
 import type { Wakeups } from './wakeups.ts'
 
@@ -35,6 +36,7 @@ const notifiedRounds = 4
 /** Runs until the returned function is called. */
 export function startSharedRecheck(context: SharedRecheckServices, changes: Changes): () => void {
   const recheck = new SharedRecheck(context, changes)
+  const outage = new Outage()
   let busy = false
   let round = 0
   const timer = setInterval(() => {
@@ -49,7 +51,10 @@ export function startSharedRecheck(context: SharedRecheckServices, changes: Chan
     busy = true
     recheck
       .run()
-      .catch((error: unknown) => context.log.error({ err: error }, 'the recheck of open waits failed'))
+      .then(() => outage.end())
+      .catch((error: unknown) => {
+        if (outage.isNew(error)) context.log.error({ err: error }, 'the recheck of open waits failed')
+      })
       .finally(() => {
         busy = false
       })

@@ -11,6 +11,7 @@
 import type { Context } from '../context.ts'
 import { everyLane, noLane } from '../database/lanes.ts'
 import type { Job, RunBatch } from '../maintenance/job.ts'
+import { Outage } from '../outage.ts'
 import { reconcile } from './changes.ts'
 import { listExpired } from './store.ts'
 
@@ -56,6 +57,7 @@ const reconcileBatch = (context: Context): Promise<number> =>
 /** Runs until the returned function is called. Of several nodes, the one that leads reconciles. */
 export function startClaimReconciling(context: Context): () => void {
   let busy = false
+  const outage = new Outage()
   const check = async () => {
     // An empty commit also stores the current reading of the clocks.
     if (context.steady.isSet()) await context.write(noLane, async () => {})
@@ -66,8 +68,10 @@ export function startClaimReconciling(context: Context): () => void {
     if (busy || context.storage.state === 'full' || !context.nodes.leads()) return
     busy = true
     check()
+      .then(() => outage.end())
       .catch((error: unknown) => {
-        if (!context.stopping.aborted) context.log.error({ err: error }, 'failed to reconcile expired claims')
+        if (!context.stopping.aborted && outage.isNew(error))
+          context.log.error({ err: error }, 'failed to reconcile expired claims')
       })
       .finally(() => {
         busy = false

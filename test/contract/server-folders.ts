@@ -12,6 +12,7 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'config-file.ts',
       'elapsed.ts',
       'log-stream.ts',
+      'outage.ts',
       'retry-after.ts',
       'database-url.ts',
       'packages-place.ts',

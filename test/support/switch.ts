@@ -11,12 +11,15 @@ export interface Switch {
   isolate(): void
   /** Number of connections that it cut because it led to no port. */
   readonly refused: number
+  /** Number of connections that it led to a port. */
+  readonly led: number
   close(): Promise<void>
 }
 
 export async function startSwitch(first: number): Promise<Switch> {
   let target: number | undefined = first
   let refused = 0
+  let led = 0
   const sockets = new Set<Socket>()
   const server = createServer((near) => {
     if (target === undefined) {
@@ -24,6 +27,7 @@ export async function startSwitch(first: number): Promise<Switch> {
       near.destroy()
       return
     }
+    led += 1
     const far = connect(target, '127.0.0.1')
     const cut = () => {
       near.destroy()
@@ -60,6 +64,9 @@ export async function startSwitch(first: number): Promise<Switch> {
     },
     get refused() {
       return refused
+    },
+    get led() {
+      return led
     },
     async close() {
       cutAll()

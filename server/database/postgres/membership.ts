@@ -8,6 +8,7 @@
  *   the others do.
  */
 import { ApiError } from '../../api-error.ts'
+import { Outage } from '../../outage.ts'
 import { retryAfterMs } from '../../retry-after.ts'
 import type { EndedEntry, NodeEntry, NodeLoad, Nodes } from '../nodes.ts'
 import { deadAfterMs } from './alive.ts'
@@ -40,7 +41,7 @@ export interface MembershipOptions {
   readonly monotonicMs: () => number
   /** Runs at each beat. */
   readonly check: (connection: PostgresConnection) => Promise<void>
-  /** Called if a beat fails. */
+  /** Called if a beat fails, once for each cause until a beat succeeds. */
   readonly onError?: ((error: unknown) => void) | undefined
   /** Called once if a node beside which this one cannot serve has taken its place. */
   readonly onTakenOver: (error: TakenOverError) => void
@@ -62,6 +63,7 @@ export class Membership implements Nodes {
   readonly #lease: Lease
   readonly #ended: EndedNodes
   #lagMs = 0
+  readonly #outage = new Outage()
   #isLeaving = false
   #isOutdated = false
   /** Ends with the last use of the connection. One at a time, so that no second connection is opened. */
@@ -181,10 +183,14 @@ export class Membership implements Nodes {
     this.#isBeating = true
     try {
       await this.#beat(dueMs)
+      this.#outage.end()
       if (!this.#isLeaving) this.#plan(Math.max(0, dueMs + beatEveryMs - monotonicMs()))
     } catch (error) {
       if (!this.#isLeaving) this.#plan(againAfterMs)
-      if (!(error instanceof TakenOverError)) return onError(error)
+      if (!(error instanceof TakenOverError)) {
+        if (this.#outage.isNew(error)) onError(error)
+        return
+      }
       this.#isLeaving = true
       stopTimer(this.#timer)
       this.#options.onTakenOver(error)
