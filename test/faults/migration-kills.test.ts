@@ -26,7 +26,7 @@ import { sqliteOnly } from '../support/one-store.ts'
 import { type Stored, stored } from '../support/stored.ts'
 import { canTrace } from '../support/strace.ts'
 
-sqliteOnly('test/server/postgres/migrations.test.ts')
+sqliteOnly('test/faults/postgres/migration-kills.test.ts')
 
 const positions = Number(process.env.BRIDGE_POSITIONS ?? 0)
 const isFull = positions > 0
