@@ -2,8 +2,8 @@
  * `bridge server move` is killed at a step, in both directions. Then either the source starts as before and a
  * new move succeeds, or the source refuses and the same move ends. Never do both sides serve.
  *
- * Runs with `BRIDGE_TEST_STORE=postgres`. Each run draws its steps; `BRIDGE_TEST_SEED` repeats one, and
- * `BRIDGE_TEST_MOVE_KILLS` sets their number.
+ * Runs with `BRIDGE_TEST_STORE=postgres`. Each run draws two steps in each direction, and `BRIDGE_SEED` repeats
+ * one. `BRIDGE_KILLS=200` covers every step.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,8 +28,8 @@ const tables = copiedTables.map(({ name }) => name)
 const forth = [...['target', ...tables], ...['arrival', 'departure', 'settings', 'settling', 'end']]
 const back = [...['note', 'settings', 'packages', ...tables], ...['departure', 'name', 'end']]
 
-const kills = Number(process.env.BRIDGE_TEST_MOVE_KILLS ?? 4)
-const seed = Number(process.env.BRIDGE_TEST_SEED ?? Date.now() % 100_000)
+const kills = Number(process.env.BRIDGE_KILLS ?? 4)
+const seed = Number(process.env.BRIDGE_SEED ?? Date.now() % 100_000)
 
 /** The steps around the records of the move always, and others by the seed. */
 function drawn(steps: readonly string[], always: readonly string[]): string[] {
