@@ -1,7 +1,8 @@
 /**
  * Two nodes whose PostgreSQL server fails over to an asynchronous standby that is behind. The database
  * confirmed the lost writes to the first node only, and the second one writes on the promoted standby before
- * the first one sees it. Each node reaches the database through a proxy of its own.
+ * the first one sees it. Each node reaches the database through a proxy of its own. BRIDGE_PROMOTIONS=20 repeats
+ * all of it that often.
  */
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -19,6 +20,8 @@ import { startBehind } from '../lab/postgres/standby.ts'
 
 postgresOnly()
 
+const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
+const rounds = Array.from({ length: promotions }, (_, index) => index + 1)
 const soon = { timeout: 15_000, interval: 100 }
 
 /** Without a shared store the nodes take no packages. */
@@ -27,6 +30,8 @@ const quiet = { log_level: 'warn', package_bytes: '0' }
 interface Proxied {
   readonly server: ServerProcess
   readonly way: Switch
+  /** Length of its log when the last database was lost. */
+  readBefore: number
 }
 
 describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby that is behind', () => {
@@ -42,7 +47,8 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
   const startNode = async (name: string) => {
     const way = await startSwitch(primary.port)
     const settings = { ...quiet, database: way.urlOf(primary.url), node_name: name }
-    const node = { way, server: await startServerProcess({ settings, joins: nodes[0]?.server }) }
+    const server = await startServerProcess({ settings, joins: nodes[0]?.server })
+    const node: Proxied = { way, server, readBefore: 0 }
     nodes.push(node)
     return node
   }
@@ -85,7 +91,8 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
   const readiness = async ({ server }: Proxied) => (await fetch(`${server.url}/api/ready`)).status
   const bodies = async () =>
     (await primary.query<{ body: string }>('SELECT body FROM messages ORDER BY id')).map(({ body }) => body)
-  const saysWhy = ({ server }: Proxied) => server.errors.match(/bridge server restored/g)?.length ?? 0
+  /** What a node has logged since the last database was lost. */
+  const logOf = ({ server, readBefore }: Proxied) => server.errors.slice(readBefore)
 
   /**
    * The standby has everything that the database confirmed to the second node. Otherwise that node, which also
@@ -94,15 +101,20 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
   const startBehindTold = async () => {
     const standby = await startBehind(primary, async () => other.way.isolate())
     clusters.push(standby)
+    for (const node of nodes) node.readBefore = node.server.errors.length
     return standby
+  }
+  /** The primary is lost with its files, and the standby takes its place. */
+  const promote = async (standby: Cluster) => {
+    await primary.close()
+    await standby.promote()
+    primary = standby
   }
   /** The standby lacks the messages of the first node, and only the second node is led to it. */
   const loseAndWrite = async (lost: string, later: string) => {
     const standby = await startBehindTold()
     expect(await send(told, lost)).toBe(200)
-    await primary.kill()
-    await standby.promote()
-    primary = standby
+    await promote(standby)
     other.way.lead(standby.port)
     await expect.poll(() => send(other, later), soon).toBe(200)
   }
@@ -114,57 +126,57 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
       { env: { ...process.env, BRIDGE_DATABASE_URL: primary.url } },
     )
 
-  test('no node serves once the node that was told more has compared, although the other has written', async () => {
-    await send(told, 'on both')
-    await loseAndWrite('lost', 'later')
-    told.way.lead(primary.port)
-    for (const node of [told, other]) {
-      await expect.poll(() => readiness(node), soon).toBe(503)
-      await expect.poll(() => saysWhy(node), soon).toBeGreaterThan(0)
-      expect(await send(node, 'refused')).toBe(503)
-      expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
-    }
-    expect(other.server.errors).toContain('another node found: the database has lost confirmed writes')
-    expect(await bodies()).toEqual(['on both', 'later'])
-  })
+  describe.each(rounds)('failover %i', (round) => {
+    test('no node serves once the node that was told more has compared, although the other has written', async () => {
+      await expect.poll(() => send(told, `on both ${round}`), soon).toBe(200)
+      await loseAndWrite(`lost ${round}`, `later ${round}`)
+      told.way.lead(primary.port)
+      for (const node of [told, other]) {
+        await expect.poll(() => readiness(node), soon).toBe(503)
+        await expect.poll(() => logOf(node), soon).toContain('bridge server restored')
+        expect(await send(node, 'refused')).toBe(503)
+        expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
+      }
+      expect(logOf(other)).toContain('another node found: the database has lost confirmed writes')
+      expect((await bodies()).slice(-2)).toEqual([`on both ${round}`, `later ${round}`])
+    })
 
-  test('bridge server restored on one host is enough, and the other node serves again without a restart', async () => {
-    const { pid } = told.server
-    await other.server.kill('SIGTERM')
-    const { stderr } = await restored(other.server)
-    expect(stderr).toContain('lost confirmed writes')
-    await expect.poll(() => readiness(told), soon).toBe(200)
-    expect(told.server.pid).toBe(pid)
-    expect(told.server.errors).toContain('it may lack writes that it confirmed to this node up to')
-    await other.server.start()
-    await startSession()
-    for (const node of [told, other]) expect(await send(node, 'served')).toBe(200)
-  })
+    test('bridge server restored on one host is enough, and the other node serves again without a restart', async () => {
+      const { pid } = told.server
+      await other.server.kill('SIGTERM')
+      const { stderr } = await restored(other.server)
+      expect(stderr).toContain('lost confirmed writes')
+      await expect.poll(() => readiness(told), soon).toBe(200)
+      expect(told.server.pid).toBe(pid)
+      expect(logOf(told)).toContain('it may lack writes that it confirmed to this node up to')
+      await other.server.start()
+      await startSession()
+      for (const node of [told, other]) expect(await send(node, 'served')).toBe(200)
+    })
 
-  test('a node that was stopped meanwhile is refused at its start, and then no node serves', async () => {
-    const standby = await startBehindTold()
-    expect(await send(told, 'lost too')).toBe(200)
-    await told.server.kill('SIGTERM')
-    await primary.kill()
-    await standby.promote()
-    primary = standby
-    for (const { way } of nodes) way.lead(standby.port)
-    await expect.poll(() => send(other, 'later still'), soon).toBe(200)
-    await expect(told.server.start()).rejects.toThrow('bridge server restored')
-    await expect.poll(() => readiness(other), soon).toBe(503)
-  })
+    test('a node that was stopped meanwhile is refused at its start, and then no node serves', async () => {
+      const standby = await startBehindTold()
+      expect(await send(told, 'lost too')).toBe(200)
+      await told.server.kill('SIGTERM')
+      await promote(standby)
+      for (const { way } of nodes) way.lead(standby.port)
+      await expect.poll(() => send(other, 'later still'), soon).toBe(200)
+      await expect(told.server.start()).rejects.toThrow('bridge server restored')
+      await expect.poll(() => readiness(other), soon).toBe(503)
+    })
 
-  test('control: without the witness of the first node the loss is silent', async () => {
-    await restored(told.server)
-    await told.server.start()
-    await expect.poll(() => readiness(other), soon).toBe(200)
-    await startSession()
-    await loseAndWrite('lost silently', 'last')
-    await told.server.kill()
-    rmSync(witnessPath(told.server.data))
-    told.way.lead(primary.port)
-    await told.server.start()
-    for (const node of [told, other]) expect(await readiness(node)).toBe(200)
-    expect(await bodies()).not.toContain('lost silently')
+    test('control: without the witness of the first node the loss is silent', async () => {
+      await restored(told.server)
+      await told.server.start()
+      await expect.poll(() => readiness(other), soon).toBe(200)
+      await startSession()
+      await loseAndWrite(`lost silently ${round}`, 'last')
+      await told.server.kill()
+      rmSync(witnessPath(told.server.data))
+      told.way.lead(primary.port)
+      await told.server.start()
+      for (const node of [told, other]) expect(await readiness(node)).toBe(200)
+      expect(await bodies()).not.toContain(`lost silently ${round}`)
+    })
   })
 })
