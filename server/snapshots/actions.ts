@@ -7,6 +7,7 @@ import type { Db } from '../database/tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner } from '../identity/owner.ts'
 import { getProject, toProject } from '../projects/store.ts'
+import { toNodeInfo } from '../telemetry/actions.ts'
 import {
   type AttentiveKind,
   attentiveKinds,
@@ -19,11 +20,13 @@ import {
 } from './attention.ts'
 import * as store from './store.ts'
 
-export function getSnapshot(
+export async function getSnapshot(
   context: Context,
   caller: OwnerCaller,
   projectId: string,
 ): Promise<ProjectSnapshot> {
+  // As with telemetry, an administrator of projects does not see the installation.
+  const nodes = caller.role === 'owner' ? (await context.nodes.list()).map(toNodeInfo) : undefined
   return readAsOwner(context, caller, async (db, now) => {
     const project = await getProject(db, caller, projectId)
     const steadyNow = context.steady.now()
@@ -46,6 +49,7 @@ export function getSnapshot(
       },
       activity: activity.reverse().map((row) => withoutWords(toRecord(row))),
       attention: await attention(context, db, project.id, { rows, agents }, now),
+      ...(nodes !== undefined && { nodes }),
       observed_at,
     }
   })

@@ -1,6 +1,6 @@
 /**
  * Snapshot of a project: agents with their connection state, counts, latest activity, and items that need the
- * owner.
+ * owner. The owner also gets the nodes of the installation.
  *
  * It contains no secrets and no bodies. `observed_at` is its time; a display shows data older than 30 seconds
  * as Unavailable.
@@ -12,6 +12,7 @@ import { endpoint } from '../endpoint.ts'
 import { type AttentionKind, attentionLabels } from '../labels.ts'
 import { Connection } from '../presence.ts'
 import { IdParams, Name, Nullable, named, ref, Timestamp, Uuid } from '../primitives.ts'
+import { NodeInfo } from '../telemetry.ts'
 import { AgentState } from './agents.ts'
 import { AuditRecord } from './audit.ts'
 import { Project } from './projects.ts'
@@ -82,6 +83,12 @@ export const ProjectSnapshot = named(
     counts: ref(SnapshotCounts),
     activity: Type.Array(ref(AuditRecord), { description: 'The latest 100 records, oldest first.' }),
     attention: Type.Array(ref(AttentionItem)),
+    nodes: Type.Optional(
+      Type.Array(ref(NodeInfo), {
+        description:
+          'The nodes of the installation that are alive, by name, as telemetry lists them. Only the owner gets them.',
+      }),
+    ),
     observed_at: Timestamp,
   }),
 )

@@ -20,13 +20,14 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
   let first: ServerProcess
   let second: ServerProcess
   let owner: TestOwner
+  let project: { id: string }
   let ada: TestAgent
 
   beforeAll(async () => {
     cluster = await Cluster.start()
     ;[first, second] = await startNodes(cluster, 2)
     owner = await setUpOwner(first.url, first.setupLink)
-    const project = await owner.createProject('demo')
+    project = await owner.createProject('demo')
     const { id } = await owner.createAgent(project.id, 'ada')
     ada = await enroll(first.url, await owner.enrollmentCode(project.id, id), () => new Date())
     await ada.startSession()
@@ -75,7 +76,8 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
     ]
     const there = ownerAt(second, owner)
     for (const each of [owner, there])
-      expect(await each.ok({ target: '/api/admin/telemetry' })).toMatchObject({ nodes: both })
+      for (const target of ['/api/admin/telemetry', `/api/admin/projects/${project.id}`])
+        expect(await each.ok({ target })).toMatchObject({ nodes: both })
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [program, 'server', 'status', '--json', '--data', second.data],

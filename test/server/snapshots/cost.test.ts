@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../../sdk/contract/index.ts'
 import type { Context } from '../../../server/context.ts'
 import { unitDb } from '../../../server/database/dialect.ts'
+import { loneNode } from '../../../server/database/nodes.ts'
 import { Statements, UnitConnection } from '../../../server/database/sqlite/connection.ts'
 import { createOwnerViews } from '../../../server/delivery/owner-views.ts'
 import { createPresence } from '../../../server/delivery/presence.ts'
@@ -54,6 +55,7 @@ async function statementsOf(projectId: string): Promise<string[]> {
   const context = {
     clock: () => new Date(),
     steady,
+    nodes: loneNode('', undefined, () => new Date()),
     presence: createPresence(steady, 1),
     presenceChanges: createPresenceChanges(),
     ownerViews: createOwnerViews(),

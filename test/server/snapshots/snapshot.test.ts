@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Message } from '../../../sdk/contract/agent/messages.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { AttentionItem, ProjectSnapshot } from '../../../sdk/contract/owner/snapshot.ts'
+import type { HostSampleList } from '../../../sdk/contract/telemetry.ts'
 import { generateKeyPair } from '../../../sdk/signing/keys.ts'
+import { version } from '../../../sdk/version.ts'
 import { claimBody, enroll, type TestAgent } from '../../support/agent.ts'
 import { exchange } from '../../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../../support/owner.ts'
@@ -54,6 +56,22 @@ test('a snapshot shows the project, its agents with their observed state, and th
   expect(found.activity.at(-1)).toMatchObject({ kind: 'message.sent', actor: { name: ada.name } })
   expect(found.observed_at).toBe(found.agents[0]?.connection.observed_at)
   expect(JSON.stringify(found)).not.toContain('stays where it is')
+})
+
+test('the owner sees the nodes of the installation in a snapshot, and an administrator does not', async () => {
+  const project = await world.project()
+  const { id, by } = await world.administrator()
+  await world.assign(id, project, true)
+  const { nodes } = await world.owner.ok<HostSampleList>({ target: '/api/admin/telemetry' })
+  const measured = {
+    seen_at: expect.any(String),
+    cpu_percent: expect.any(Number),
+    lag_ms: expect.any(Number),
+  }
+  expect((await snapshot(project)).nodes).toEqual(nodes.map((node) => ({ ...node, ...measured })))
+  expect(nodes).toMatchObject([{ version, waits: 0 }])
+  const seen = await by.ok<ProjectSnapshot>({ target: `/api/admin/projects/${project}` })
+  expect(seen).not.toHaveProperty('nodes')
 })
 
 test('of the activity a snapshot shows the latest hundred records, oldest first', async () => {
