@@ -1,7 +1,8 @@
 /**
  * A node on PostgreSQL beside one on SQLite, on the same cores: durable signed sends, complete cycles, whole
  * tasks, and the start on a large database. Also two nodes beside one, wake-ups at a second one, one inbox
- * beside many, and a disk with slow syncs. PostgreSQL is started by the section, on the same disk.
+ * beside many, the number of statements, and a disk with slow syncs. PostgreSQL is started by the section, on the
+ * same disk.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +19,7 @@ import { type BenchOptions, bounded, type Row, row, type Target } from '../rows.
 import { slowDisk } from '../slow-disk.ts'
 import { callerOf, poolOf, wholeTasks } from '../tasks/client.ts'
 import { fillMessages } from './fill.ts'
+import { statements } from './statements.ts'
 import { waking } from './waking.ts'
 import { openTwoStores, type TwoStores } from './world.ts'
 
@@ -39,6 +41,7 @@ export async function* postgresSection({ isQuick }: BenchOptions): AsyncGenerato
     yield* working(stores, rounds, isQuick ? 500 : 2000)
     yield* toOneInbox(stores, rounds, isQuick ? 600 : 4000)
     yield* onTwoNodes(stores, rounds, isQuick)
+    yield* statements(stores, isQuick)
     yield* starting(stores, isQuick ? 100_000 : 1_000_000)
   } finally {
     await stores.end()

@@ -14,12 +14,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
+import { type Crowd, openCrowd } from '../../support/crowd.ts'
 import { exchange } from '../../support/http.ts'
 import { asTestAgent, type Population, populate } from '../../support/population.ts'
 import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { type Transport, transports } from '../../support/streams.ts'
 import { soon } from '../../support/waits.ts'
-import { type Crowd, openCrowd } from './crowd.ts'
 import { sendAll } from './senders.ts'
 
 const isFullFigure = process.env.BRIDGE_LISTENERS !== undefined

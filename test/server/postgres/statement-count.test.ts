@@ -5,47 +5,11 @@
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
+import type { Counted } from '../../support/counted.ts'
 import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
-import { type Counted, type CountedOptions, openCounted } from './counted.ts'
+import { atOnce, counted, onServer, pairs, sendsEach, spread, toOne } from '../../support/statement-counts.ts'
 
-const atOnce = 32
 const off = { merge_statements: 'off' }
-
-/** Opens a server and closes it after the act. */
-async function onServer<T>(options: CountedOptions, act: (world: Counted) => Promise<T>): Promise<T> {
-  const world = await openCounted(options)
-  try {
-    return await act(world)
-  } finally {
-    await world.close()
-  }
-}
-
-/** Returns the number of statements for each request of a full group, and the answers. */
-async function counted<T>(world: Counted, requests: readonly (() => Promise<T>)[]) {
-  const before = world.executed()
-  const answers = await world.inOneGroup(requests)
-  return { each: (world.executed() - before) / requests.length, answers }
-}
-
-async function sendsEach(world: Counted, sends: readonly (() => Promise<unknown>)[]): Promise<number> {
-  // The first groups tell the node the types of the parameters.
-  for (let round = 0; round < 2; round += 1) await Promise.all(sends.map((send) => send()))
-  return (await counted(world, sends)).each
-}
-
-/** Sends of agents in pairs. */
-const spread = ({ people, conversations }: Counted) =>
-  people.slice(0, atOnce).map((sender, index) => () => {
-    const recipient = people[atOnce + index] as TestAgent
-    return sender.send(conversations[atOnce + index] ?? '', recipient.id, 'hello')
-  })
-
-/** Sends of many agents to the first one. */
-const toOne = ({ people: [recipient, ...senders], conversations }: Counted) =>
-  senders.map(
-    (sender, index) => () => sender.send(conversations[index + 1] ?? '', recipient?.id ?? '', 'hello'),
-  )
 
 interface Task {
   readonly id: string
@@ -107,7 +71,6 @@ async function wholeTasks(world: Counted): Promise<Record<string, number>> {
 
 describe.skipIf(!isOnPostgres)('in a full group', () => {
   test('a send takes at most two statements', async () => {
-    const pairs = { agents: 2 * atOnce, senders: atOnce }
     const merged = await onServer(pairs, (world) => sendsEach(world, spread(world)))
     const unmerged = await onServer({ ...pairs, settings: off }, (world) => sendsEach(world, spread(world)))
     expect(merged).toBeLessThanOrEqual(2)

@@ -2,9 +2,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { exportPrivateKey } from '../../../sdk/signing/keys.ts'
-import type { Seeded } from '../../support/population.ts'
-import type { Transport } from '../../support/streams.ts'
+import { exportPrivateKey } from '../../sdk/signing/keys.ts'
+import type { Seeded } from './population.ts'
+import type { Transport } from './streams.ts'
 
 export interface CrowdMember {
   readonly agentId: string

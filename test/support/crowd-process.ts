@@ -6,10 +6,10 @@
  * one is opened again, and when each got its message.
  */
 import { connect, type Socket } from 'node:net'
-import { importPrivateKey } from '../../../sdk/signing/keys.ts'
-import { TestAgent } from '../../support/agent.ts'
-import type { Transport } from '../../support/streams.ts'
+import { importPrivateKey } from '../../sdk/signing/keys.ts'
+import { TestAgent } from './agent.ts'
 import type { CrowdMember, CrowdOrder, CrowdReport } from './crowd.ts'
+import type { Transport } from './streams.ts'
 
 /** The reconnection delay that an ended event stream requests. */
 const retryMs = 250
