@@ -69,7 +69,9 @@ function killGroup(leader: number | undefined): void {
 
 function start(folder: string, [command = '', ...args]: readonly string[]): ChildProcess {
   const temporary = join(folder, 't')
-  const kept = Object.entries(process.env).filter(([name]) => !/^(BRIDGE_|NODE_|npm_|VITEST)/i.test(name))
+  // Without NODE_EXTRA_CA_CERTS, npm retries for minutes behind a proxy with an authority of its own.
+  const dropped = /^(BRIDGE_|NODE_(?!EXTRA_CA_CERTS$)|npm_|VITEST)/i
+  const kept = Object.entries(process.env).filter(([name]) => !dropped.test(name))
   const child = spawn(command, args, {
     cwd: join(folder, 'clone'),
     detached: true,
