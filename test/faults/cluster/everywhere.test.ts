@@ -49,6 +49,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
     'one of 64 requests claims a task, enrols, starts a session, and uses the grant of a takeover',
     async () => {
       for (let round = 0; round < rounds; round += 1) {
+        await harness.confirmOwner()
         const { id, code } = await newAgent(`dora-${round}`)
         const enrolling = (index: number) =>
           enroll(node(index).url, code, () => new Date()).catch(() => undefined)
@@ -75,6 +76,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
   test(
     '64 requests with one key send one message, with one answer',
     async () => {
+      await harness.confirmOwner()
       const [ada, ben] = [await newPerson('ann'), await newPerson('bob')]
       await ada.startSession()
       const conversation = await ada.conversationWith(ben.id)
@@ -139,6 +141,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
     'after %s at one node, nothing that begins later succeeds at the others',
     async (name, endsWaits, deny, allow) => {
       for (let round = 0; round < rounds; round += 1) {
+        await harness.confirmOwner()
         const tag = `${name.replaceAll(' ', '-')}-${round}`
         const [ada, ben] = [await newPerson(`x-${tag}`), await newPerson(`y-${tag}`)]
         await ada.startSession()

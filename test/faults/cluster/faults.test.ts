@@ -17,7 +17,7 @@ import { machineMs } from '../lab/client-log.ts'
 import { type Harness, lacking } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
-import { makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
+import { type Friends, makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 0)
 const why = lacking || (rounds === 0 ? 'BRIDGE_CLUSTER_FAULTS' : '')
@@ -48,10 +48,13 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
   let scene: Scene
   let harness: Harness
   let desk: Desk
+  let friends: Friends
   beforeAll(async () => {
     const node = (index: number) => ({ clockFrom: new Date(Date.now() + (aheadMs[index] ?? 0)) })
     scene = await Scene.start({ seed, standby: false, node, pairs: 1 })
     harness = scene.harness
+    // Later the sign-in of the owner is too old, and followers that read with its cookie forbid another one.
+    friends = await makeFriends(harness)
     desk = await Desk.make()
     await scene.plays(4)
   })
@@ -125,16 +128,15 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
   test(
     'without notifications a wait at another node gets its message within a second',
     async () => {
-      const pair = await makeFriends(harness)
       for (let round = 0; round < rounds; round += 1) {
         harness.links[0]?.swallow('pg_notify')
-        expect(await wakeMs(harness, 0, 1, pair)).toBeLessThan(wakeWithinMs)
+        expect(await wakeMs(harness, 0, 1, friends)).toBeLessThan(wakeWithinMs)
         harness.links[0]?.swallow()
         await harness.primary.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
            WHERE pid <> pg_backend_pid() AND (query ILIKE '%listen%' OR query ILIKE '%notify%')`,
         )
-        expect(await wakeMs(harness, 1, 2, pair)).toBeLessThan(wakeWithinMs)
+        expect(await wakeMs(harness, 1, 2, friends)).toBeLessThan(wakeWithinMs)
         const modes = () =>
           Promise.all(
             harness.nodes.map(

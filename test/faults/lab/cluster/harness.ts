@@ -7,7 +7,7 @@ import { hasPooler, type Pooler, startPooler } from '../../../server/postgres/po
 import { closeNodes, startNode } from '../../../support/cluster-nodes.ts'
 import { Balancer, hasBalancer } from '../../../support/haproxy.ts'
 import { type ObjectStore, startObjectStore, testKeys } from '../../../support/object-store.ts'
-import { setUpOwner, type TestOwner } from '../../../support/owner.ts'
+import { ownerPassword, setUpOwner, type TestOwner } from '../../../support/owner.ts'
 import { isOnPostgres } from '../../../support/postgres.ts'
 import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
 import { type Ending, freePort, type ProcessOptions, type ServerProcess } from '../../../support/process.ts'
@@ -131,6 +131,14 @@ export class Harness {
 
   get url(): string {
     return this.balancer.url
+  }
+
+  /**
+   * Confirms the sign-in of the owner, which enrolments and takeovers need every ten minutes. It changes the
+   * cookie, so no other request of the owner may be open.
+   */
+  async confirmOwner(): Promise<void> {
+    await this.owner.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
   }
 
   /** Kills a node and starts it again. `meanwhile` runs before the start. */

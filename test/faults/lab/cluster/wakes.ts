@@ -12,9 +12,9 @@ export const wakeWithinMs = 1500
 
 export type Friends = readonly [ada: TestAgent, ben: TestAgent]
 
-/** Two agents in a project of their own. */
+/** Two agents in a project of their own. The sign-in of the owner must be confirmed. */
 export async function makeFriends({ owner, url }: Harness): Promise<Friends> {
-  const project = await owner.createProject('friends')
+  const project = await owner.createProject('friends', { policy: { message_budget: 1_000_000 } })
   const one = async (name: string) => {
     const { id } = await owner.createAgent(project.id, name)
     const agent = await enroll(url, await owner.enrollmentCode(project.id, id), () => new Date())
