@@ -18,6 +18,7 @@ const right = (): Draft => ({
   held: [{ what: 'claim of t1', holders: ['s1 1', 's1 1'] }],
   lanes: [{ project: 'p', confirmedMs: [0, 1000, 9000, 9500], away: [[1500, 7000]] }],
   refusals: [{ what: 'a send', status: 503, hasRetryAfter: true }],
+  watches: [{ what: 'probe', agoMs: 4000 }],
 })
 
 test('a correct run passes every rule', () => {
@@ -79,6 +80,11 @@ const wrongs: readonly (readonly [string, rules.ClusterRule, (draft: Draft) => v
     'a node does not say when to retry',
     rules.refusalsNameATime,
     ({ refusals }) => refusals.push({ what: 'a send', status: 503, hasRetryAfter: false }),
+  ],
+  [
+    'an observer has stopped early',
+    rules.observersWorkToTheEnd,
+    ({ watches }) => watches.push({ what: 'replay', agoMs: 6000 }),
   ],
 ]
 

@@ -33,6 +33,11 @@ export class Follower {
     this.#after = reading.first
   }
 
+  /** The ids of all records so far. */
+  get seen(): readonly string[] {
+    return this.#seen
+  }
+
   /** Reads the next page. Returns whether there are more, or undefined if the node does not answer. */
   async page(nodes: readonly ServerProcess[]): Promise<boolean | undefined> {
     const node = pick(this.#chance, nodes) as ServerProcess

@@ -4,6 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Task } from '../../../../sdk/contract/agent/tasks.ts'
+import { limits } from '../../../../sdk/contract/limits.ts'
 import { enroll, type SignedCall, type TestAgent } from '../../../support/agent.ts'
 import { type Chance, chanceFrom, pick } from '../../../support/chance.ts'
 import { exchange, type Reply } from '../../../support/http.ts'
@@ -19,18 +21,30 @@ const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
 const patienceMs = 700
 
+/** Claims that each sample asks about. */
+const sampledClaims = 4
+
+const watched = ['probe', 'acknowledgement', 'replay', 'sample'] as const
+
 export class Observers {
   readonly #harness: Harness
   readonly #chance: Chance
   readonly #ova: TestAgent
   readonly #oval: TestAgent
+  readonly #projectId: string
   readonly #conversation: string
   readonly #followers: readonly Follower[]
+  /** The follower of the inbox that the probes fill. */
+  readonly #inbox: Follower
   readonly #probes: Probe[] = []
   readonly #replays: Replay[] = []
   readonly #held: Held[] = []
   readonly #refusals: Refusal[] = []
+  /** When each observer last had a result. */
+  readonly #lastMs = new Map(watched.map((what) => [what, machineMs()]))
   readonly #working: Promise<unknown>
+  /** Rejects with the first failure of an observer. Never resolves. */
+  readonly failed: Promise<never>
   /** Times at which writes were confirmed. */
   readonly confirmedMs: number[] = []
   #isOver = false
@@ -40,10 +54,14 @@ export class Observers {
     this.#chance = chanceFrom(parts.seed)
     this.#ova = parts.ova
     this.#oval = parts.oval
+    this.#projectId = parts.projectId
     this.#conversation = parts.conversation
     this.#followers = parts.followers
-    this.#working = Promise.all([this.#probe(), this.#replay(), this.#sample(), ...this.#followAll()])
-    this.#working.catch(() => {})
+    this.#inbox = parts.inbox
+    const observers = [this.#probe(), this.#acknowledge(), this.#replay(), this.#sample()]
+    this.#working = Promise.all([...observers, ...this.#followAll()])
+    this.failed = this.#working.then(() => new Promise<never>(() => {}))
+    this.failed.catch(() => {})
   }
 
   static async start(harness: Harness, projectId: string, seed: number): Promise<Observers> {
@@ -84,7 +102,8 @@ export class Observers {
       },
     ]
     const followers = readings.map((reading, index) => new Follower(reading, chanceFrom(seed + index)))
-    return new Observers(harness, { seed, ova, oval, conversation, followers })
+    const inbox = followers[readings.findIndex(({ what }) => what === 'messages')] as Follower
+    return new Observers(harness, { seed, projectId, ova, oval, conversation, followers, inbox })
   }
 
   get #node(): ServerProcess {
@@ -119,8 +138,10 @@ export class Observers {
         const reply = await answered(this.#noted(`a read of ${target}`, reader.call({ target })))
         const status = reply?.status ?? 503
         const what = isTask ? `task ${id}` : `message ${id}`
-        if (reply !== undefined && status < 500 && !isSkewed(reply))
+        if (reply !== undefined && status < 500 && !isSkewed(reply)) {
           this.#probes.push({ what, confirmedMs, readMs, seen: status === 200 })
+          this.#lastMs.set('probe', readMs)
+        }
       }
       await sleep(pauseMs)
     }
@@ -144,11 +165,33 @@ export class Observers {
         const answer = reply.json as { id: string; message?: { id: string } }
         return answer.message?.id ?? answer.id
       }
-      if (reply !== undefined && reply.status < 500 && !isSkewed(reply))
+      if (reply !== undefined && ((reply.status < 500 && !isSkewed(reply)) || isInboxFull(reply)))
         throw new Error(`a write answered ${reply.text}`)
       await sleep(pauseMs)
     }
     return undefined
+  }
+
+  /**
+   * Acknowledges the messages that the follower of the inbox has seen. The inbox would be full after some
+   * thousand probes.
+   */
+  async #acknowledge(): Promise<void> {
+    let count = 0
+    while (!this.#isOver) {
+      const message_ids = this.#inbox.seen.slice(count, count + limits.acknowledgeIds)
+      if (message_ids.length > 0) {
+        const target = '/api/v1/acknowledgements'
+        const calling = this.#at(this.#oval).call({ target, body: { message_ids }, key: null })
+        const reply = await answered(this.#noted('an acknowledgement', calling))
+        if (reply?.status === 200) {
+          count += message_ids.length
+          this.#lastMs.set('acknowledgement', machineMs())
+        } else if (reply !== undefined && reply.status < 500 && !isSkewed(reply))
+          throw new Error(`an acknowledgement answered ${reply.text}`)
+      }
+      await sleep(10 * pauseMs)
+    }
   }
 
   /** Notes a refusal. A record that is not found is a matter of the probes. */
@@ -171,32 +214,64 @@ export class Observers {
       )
       const nonce = headers.find(([name]) => name === 'X-Bridge-Nonce')?.[1] ?? ''
       this.#replays.push({ nonce, outcomes: await Promise.all(sent) })
+      this.#lastMs.set('replay', machineMs())
       await sleep(3 * pauseMs)
     }
   }
 
-  /** Looks for agents with two active sessions, and asks all nodes who holds each claim. */
+  /** Looks for agents with two active sessions, and asks all nodes who holds the newest claims. */
   async #sample(): Promise<void> {
     while (!this.#isOver) {
-      const rows = await this.#harness.primary
-        .query<{ agent_id: string; ids: string[] }>(
+      const [sessions, claims] = await Promise.all([
+        this.#read<{ agent_id: string; ids: string[] }>(
           "SELECT agent_id, array_agg(id) AS ids FROM sessions WHERE state = 'active' GROUP BY agent_id",
-        )
-        .catch(() => [])
-      this.#held.push(...rows.map(({ agent_id, ids }) => ({ what: `session of ${agent_id}`, holders: ids })))
+        ),
+        this.#read<{ id: string }>(
+          `SELECT id FROM tasks WHERE project_id = $1 AND claim_ends_at IS NOT NULL
+           ORDER BY claimed_at DESC LIMIT ${sampledClaims}`,
+          this.#projectId,
+        ),
+      ])
+      this.#held.push(
+        ...sessions.map(({ agent_id, ids }) => ({ what: `session of ${agent_id}`, holders: ids })),
+        ...(await Promise.all(claims.map(({ id }) => this.#holdersOf(id)))).flat(),
+      )
+      if (sessions.length > 0) this.#lastMs.set('sample', machineMs())
       await sleep(10 * pauseMs)
     }
   }
 
+  #read<R extends object>(query: string, ...values: string[]): Promise<R[]> {
+    return this.#harness.primary.query<R>(query, values).catch(() => [])
+  }
+
+  /** Asks all nodes at once who holds a task. Between two answers a claim may end, and another one begin. */
+  async #holdersOf(taskId: string): Promise<Held[]> {
+    const { nodes, owner } = this.#harness
+    const target = `/api/admin/projects/${this.#projectId}/tasks/${taskId}`
+    const replies = await Promise.all(nodes.map((node) => answered(ownerAt(node, owner).call({ target }))))
+    const claims = replies.flatMap((reply) =>
+      reply?.status === 200 ? ((reply.json as Task).claim ?? []) : [],
+    )
+    const generations = [...new Set(claims.map(({ generation }) => generation))]
+    return generations.map((generation) => {
+      const named = claims.filter((claim) => claim.generation === generation)
+      const holders = named.map((claim) => `${claim.session_id} ${claim.session_generation}`)
+      return { what: `claim ${generation} of ${taskId}`, holders }
+    })
+  }
+
   /** Ends observing, follows each list to its end, and returns what was seen. */
   async end(): Promise<Omit<ClusterRun, 'lanes'>> {
+    const endMs = machineMs()
+    const watches = [...this.#lastMs].map(([what, lastMs]) => ({ what, agoMs: endMs - lastMs }))
     this.#isOver = true
     await this.#working
     const followed = []
     for (const follower of this.#followers)
       followed.push(await follower.end(this.#harness.nodes, this.#harness.primary))
     const [probes, replays, held, refusals] = [this.#probes, this.#replays, this.#held, this.#refusals]
-    return { followed, probes, replays, held, refusals }
+    return { followed, probes, replays, held, refusals, watches }
   }
 
   async close(): Promise<void> {
@@ -207,11 +282,17 @@ export class Observers {
 
 interface Parts {
   readonly seed: number
+  readonly projectId: string
   readonly ova: TestAgent
   readonly oval: TestAgent
   readonly conversation: string
   readonly followers: readonly Follower[]
+  readonly inbox: Follower
 }
+
+/** Only an acknowledgement ends this refusal, not another try. */
+const isInboxFull = ({ status, json }: Reply): boolean =>
+  status === 503 && (json as { details?: { limit?: string } }).details?.limit === 'inbox'
 
 /** Resolves with undefined if the node does not answer. */
 function answered(call: Promise<Reply>): Promise<Reply | undefined> {

@@ -48,6 +48,12 @@ export interface Refusal {
   readonly hasRetryAfter: boolean
 }
 
+/** When an observer last had a result, before the end of the run. */
+export interface Watch {
+  readonly what: string
+  readonly agoMs: number
+}
+
 export interface ClusterRun {
   readonly followed: readonly Followed[]
   readonly probes: readonly Probe[]
@@ -55,6 +61,7 @@ export interface ClusterRun {
   readonly held: readonly Held[]
   readonly lanes: readonly Lane[]
   readonly refusals: readonly Refusal[]
+  readonly watches: readonly Watch[]
 }
 
 export type ClusterRule = (run: ClusterRun) => string[]
@@ -122,6 +129,15 @@ export function refusalsNameATime({ refusals }: ClusterRun): string[] {
     .map(({ what, status }) => `${what} was answered ${status}`)
 }
 
+const watchedWithinMs = 5000
+
+/** Every observer has results until the end. Otherwise the other rules would check only a part of the run. */
+export function observersWorkToTheEnd({ watches }: ClusterRun): string[] {
+  return watches
+    .filter(({ agoMs }) => agoMs > watchedWithinMs)
+    .map(({ what, agoMs }) => `the last ${what} was ${Math.round(agoMs)} ms before the end`)
+}
+
 export const clusterRules: readonly ClusterRule[] = [
   followersSeeEachRecordOnce,
   confirmedEffectsAreSeen,
@@ -129,6 +145,7 @@ export const clusterRules: readonly ClusterRule[] = [
   claimsAndSessionsHaveOneHolder,
   lanesMakeProgress,
   refusalsNameATime,
+  observersWorkToTheEnd,
 ]
 
 /** Returns the sentences of all rules that found a fault, each after the rule's name. */

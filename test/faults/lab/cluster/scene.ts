@@ -68,11 +68,15 @@ export class Scene {
     await Promise.all(this.pairs.map((pair) => pair.plays(more)))
   }
 
-  /** Resolves with the milliseconds since `sinceMs` once a write that began afterwards is confirmed. */
+  /**
+   * Resolves with the milliseconds since `sinceMs` once a write that began afterwards is confirmed.
+   *
+   * @throws the failure of an observer
+   */
   async writes(sinceMs: number): Promise<number> {
-    const { confirmedMs } = this.#observers
+    const { confirmedMs, failed } = this.#observers
     const wanted = confirmedMs.length + 2
-    while (confirmedMs.length < wanted) await sleep(10)
+    while (confirmedMs.length < wanted) await Promise.race([sleep(10), failed])
     return (confirmedMs[wanted - 1] ?? 0) - sinceMs
   }
 
