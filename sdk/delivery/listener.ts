@@ -179,9 +179,11 @@ export class Listener {
 
   async *#caughtUp(
     transport: ListenTransport,
-    { signal }: Attempt,
+    attempt: Attempt,
   ): AsyncGenerator<ReceivedPage, void, undefined> {
-    for await (const page of this.#catchUp.pages(signal)) {
+    for await (const page of this.#catchUp.pages(attempt.signal)) {
+      // A poll that is open for seconds and then breaks is no further failure in a row.
+      attempt.openedMs ??= this.#listening.monotonicMs()
       this.#opened(transport)
       if (page.messages.length === 0) continue
       yield* this.#handOver(page)

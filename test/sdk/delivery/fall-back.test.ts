@@ -6,7 +6,7 @@ import { openSocket } from '../../support/streams.ts'
 import { startBetween } from './between.ts'
 import { asks, stage, times } from './stage.ts'
 
-const node = stage(25)
+const node = stage(26)
 
 test('without obstacles the client uses the socket and requests nothing else', async () => {
   const proxy = await node.between()
@@ -229,6 +229,28 @@ test('the client retries an unreachable node with pauses growing up to fifteen s
   expect(pauses.map(Math.round)).toEqual([500, 1000, 2000, 4000, 8000, ...Array(5).fill(15_000)])
   expect(ear.connection).toEqual([expect.stringContaining('ECONNREFUSED')])
   expect(times(proxy, 'socket')).toBe(1)
+})
+
+test('polls that broke after some seconds do not make the pauses longer', async () => {
+  const proxy = await node.between()
+  const agent = node.someone()
+  const { client, pass } = node.time()
+  const pauses: number[] = []
+  const { ear } = node.listen(agent, {
+    ...{ baseUrl: proxy.url, transports: ['long-poll'], ...client },
+    sleep: async (ms) => void pauses.push(ms),
+    random: (bytes) => (bytes === 4 ? Buffer.alloc(4, 255) : randomBytes(bytes)),
+  })
+  await node.tell(agent, 'here')
+  await ear.heard('here')
+  for (const polls of [2, 3, 4]) {
+    await asks(proxy, 'inbox', polls)
+    pass(6)
+    proxy.cut()
+  }
+  await asks(proxy, 'inbox', 5)
+  expect(pauses.map(Math.round)).toEqual([500, 500, 500])
+  expect(ear.connection).toEqual([])
 })
 
 test.each(['socket', 'sse', 'long-poll'] as const)(
