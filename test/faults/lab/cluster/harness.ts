@@ -38,7 +38,7 @@ export interface HarnessOptions {
 /** The same for tests behind PgBouncer. */
 export const lackingPooler = lacking || (hasPooler ? '' : 'pgbouncer')
 
-const names = ['a', 'b', 'c'] as const
+export const nodeNames = ['a', 'b', 'c'] as const
 
 export class Harness {
   readonly nodes: readonly ServerProcess[]
@@ -91,7 +91,7 @@ export class Harness {
       const links: Link[] = []
       const storeLinks: Link[] = []
       const nodes: ServerProcess[] = []
-      for (const [index, name] of names.entries()) {
+      for (const [index, name] of nodeNames.entries()) {
         const link = await made(startLink(Number(new URL(way).port)), (it) => it.close())
         const storeLink = await made(startLink(storePort), (it) => it.close())
         const given = options.node?.(index) ?? {}
@@ -224,8 +224,11 @@ interface Parts {
   readonly pooler: Pooler | undefined
 }
 
-/** A standby that was down for seconds continues from the WAL that the primary has kept. */
-const walKept = ['wal_keep_size = 256MB', 'max_connections = 60']
+/**
+ * A standby that was down for seconds continues from the WAL that the primary has kept. It looks for a primary
+ * that recovers from a crash again after 200 ms instead of 5 s, because commits wait for it.
+ */
+const walKept = ['wal_keep_size = 256MB', 'wal_retrieve_retry_interval = 200ms', 'max_connections = 60']
 
 /** Commits wait for the standby as soon as it has what was committed before. */
 async function requireStandby(primary: Cluster): Promise<void> {

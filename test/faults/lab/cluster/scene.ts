@@ -12,7 +12,8 @@ import { Harness, type HarnessOptions } from './harness.ts'
 import { Observers } from './observers.ts'
 import { Pulse } from './pulse.ts'
 import { type ClusterRule, type ClusterRun, checkCluster } from './rules.ts'
-import { Pair, type Step } from './story.ts'
+import { usualSteps } from './stalls.ts'
+import { kinds, Pair, type Step } from './story.ts'
 
 export interface SceneOptions extends HarnessOptions {
   readonly seed: number
@@ -66,6 +67,11 @@ export class Scene {
   /** Resolves after each pair has ended this many steps more. @throws the first failure of a pair */
   async plays(more: number): Promise<void> {
     await Promise.all(this.pairs.map((pair) => pair.plays(more)))
+  }
+
+  /** Plays until every kind of step has enough undisturbed ones for its usual time. */
+  warmUp(): Promise<void> {
+    return this.plays(kinds.length * Math.ceil(usualSteps / this.pairs.length))
   }
 
   /**

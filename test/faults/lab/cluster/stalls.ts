@@ -2,6 +2,9 @@
 import { type Kind, kinds, type Step } from './story.ts'
 import type { Victim } from './victims.ts'
 
+/** Steps of each kind before the first fault, at least. Their median is the usual time. */
+export const usualSteps = 12
+
 /** The time from a kill until the story went on. */
 export interface Round {
   readonly victim: Victim
@@ -15,31 +18,54 @@ export interface Stall {
   readonly tookMs: number
 }
 
-/** How much longer than the median of its kind each step took. */
-export function stallsOf(steps: readonly Step[]): (Step & Stall)[] {
-  const ended = steps.filter(({ endedMs }) => endedMs < Number.POSITIVE_INFINITY)
-  const usual = new Map(kinds.map((kind) => [kind, medianOf(ended.filter((step) => step.kind === kind))]))
-  return ended.map((step) => {
-    const tookMs = step.endedMs - step.begunMs
-    return { ...step, tookMs, ms: tookMs - (usual.get(step.kind) ?? 0) }
-  })
+/** The worst stall beside the kills of one victim. */
+export interface Worst {
+  readonly kills: number
+  readonly stall: Stall
 }
 
-/** For each victim the step that took the longest time beyond the median of its kind. */
-export function worstStalls(steps: readonly Step[], rounds: readonly Round[]): Map<Victim, Stall> {
-  const worst = new Map<Victim, Stall>()
-  const stalls = stallsOf(steps)
-  for (const { victim, fromMs, toMs } of rounds)
-    for (const stall of stalls) {
-      if (stall.endedMs < fromMs || stall.begunMs > toMs) continue
-      if (stall.ms > (worst.get(victim)?.ms ?? Number.NEGATIVE_INFINITY)) worst.set(victim, stall)
-    }
+/**
+ * How much longer than the median of its kind each step took. The median is of the steps that ended before
+ * `undisturbedMs`.
+ *
+ * @throws if a kind has too few of them
+ */
+export function stallsOf(steps: readonly Step[], undisturbedMs: number): (Step & Stall)[] {
+  const before = steps.filter(({ endedMs }) => endedMs < undisturbedMs)
+  const usual = new Map(kinds.map((kind) => [kind, medianOf(kind, before)]))
+  return steps
+    .filter(({ endedMs }) => endedMs < Number.POSITIVE_INFINITY)
+    .map((step) => {
+      const tookMs = step.endedMs - step.begunMs
+      return { ...step, tookMs, ms: tookMs - (usual.get(step.kind) ?? 0) }
+    })
+}
+
+/** For each victim the number of its kills, and the step that took the longest time beyond the usual one. */
+export function worstStalls(steps: readonly Step[], rounds: readonly Round[]): Map<Victim, Worst> {
+  const worst = new Map<Victim, Worst>()
+  const stalls = stallsOf(steps, rounds[0]?.fromMs ?? Number.POSITIVE_INFINITY)
+  for (const { victim, fromMs, toMs } of rounds) {
+    const beside = stalls.filter(({ begunMs, endedMs }) => endedMs >= fromMs && begunMs <= toMs)
+    const { kills = 0, stall: earlier } = worst.get(victim) ?? {}
+    const stall = [...beside, ...(earlier === undefined ? [] : [earlier])].sort(
+      (one, other) => other.ms - one.ms,
+    )[0]
+    if (stall === undefined) throw new Error(`no step of the story ran beside the kill of ${victim}`)
+    worst.set(victim, { kills: kills + 1, stall })
+  }
   return worst
 }
 
-function medianOf(steps: readonly Step[]): number {
-  const tookMs = steps.map(({ begunMs, endedMs }) => endedMs - begunMs).sort((one, other) => one - other)
-  return tookMs[Math.floor(tookMs.length / 2)] ?? 0
+function medianOf(kind: Kind, steps: readonly Step[]): number {
+  const tookMs = steps
+    .filter((step) => step.kind === kind)
+    .map(({ begunMs, endedMs }) => endedMs - begunMs)
+    .sort((one, other) => one - other)
+  const median = tookMs[Math.floor(tookMs.length / 2)]
+  if (median === undefined || tookMs.length < usualSteps)
+    throw new Error(`only ${tookMs.length} undisturbed steps are of the kind ${kind}`)
+  return median
 }
 
 export const toldOf = ({ kind, ms, tookMs }: Stall): string =>

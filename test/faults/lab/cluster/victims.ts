@@ -1,25 +1,54 @@
 /** The processes of a harness that a test kills. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Chance, pick } from '../../../support/chance.ts'
 import type { Harness } from './harness.ts'
 
-export const victims = ['node', 'balancer', 'node', 'objects', 'node', 'standby', 'primary'] as const
+/** In this order, so that nine kills have each of them. */
+export const victims = [
+  ...(['node', 'balancer', 'backend', 'objects', 'node'] as const),
+  ...(['standby', 'checkpointer', 'primary', 'node'] as const),
+]
 export type Victim = (typeof victims)[number]
 
 /**
- * Kills a process and starts what must come back. `meanwhile` runs before a killed node starts again, or
- * before the new primary has a standby.
+ * Kills a process other than a node, and starts what must come back. `meanwhile` runs before the new primary has
+ * a standby.
  */
 export async function killOne(
   harness: Harness,
-  victim: Victim,
+  victim: Exclude<Victim, 'node'>,
   chance: Chance,
   meanwhile: () => Promise<unknown>,
 ): Promise<void> {
-  if (victim === 'node') return harness.killNode(pick(chance, [0, 1, 2]) ?? 0, meanwhile)
   if (victim === 'balancer') return harness.killBalancer()
   if (victim === 'objects') return harness.killObjectStore()
   if (victim === 'standby') return harness.killStandby()
+  if (victim === 'backend') return killProcess(harness, 'client backend', chance)
+  if (victim === 'checkpointer') return killProcess(harness, 'checkpointer', chance)
   await harness.failOver()
   await meanwhile()
   await harness.followUp()
+}
+
+/**
+ * Kills one process of the primary, which then ends all its other processes, recovers as after a crash and goes
+ * on. Resolves once it accepts connections. A backend is one that serves a node.
+ */
+async function killProcess({ primary }: Harness, type: string, chance: Chance): Promise<void> {
+  const rows = await primary.query<{ pid: number }>(
+    `SELECT pid FROM pg_stat_activity WHERE backend_type = $1 AND pid <> pg_backend_pid()
+     AND (datname IS NULL OR application_name LIKE 'agent-bridge%')`,
+    [type],
+  )
+  const pid = pick(chance, rows)?.pid
+  if (pid === undefined) throw new Error(`the primary has no process of the type ${type}`)
+  const startOf = async () => {
+    const [row] = await primary.query<{ at: string }>(
+      'SELECT min(backend_start)::text AS at FROM pg_stat_activity',
+    )
+    return row?.at
+  }
+  const before = await startOf()
+  process.kill(pid, 'SIGKILL')
+  while ((await startOf().catch(() => before)) === before) await sleep(20)
 }
