@@ -3,6 +3,7 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Bytes that are dropped: of both directions, or only those of the far side. */
 export type Dropped = 'all' | 'answers' | 'none'
@@ -20,8 +21,8 @@ export interface Link {
    * Drops bytes of open and new connections, until it is called with `none`, which cuts the silenced ones.
    */
   drop(what: Dropped): void
-  /** Delays bytes in both directions. */
-  delay(ms: number): void
+  /** Delays bytes of the far side, and those for it if `what` is `all`. Their order stays. */
+  delay(ms: number, what?: 'all' | 'answers'): void
   /**
    * Cuts the connection at the next bytes for the far side that contain these words: before or after they are
    * sent.
@@ -31,6 +32,10 @@ export interface Link {
   readonly cuts: number
   /** Drops bytes for the far side that contain these words, until it is called without words. */
   swallow(words?: string): void
+  /** The number of times that `swallow` has dropped bytes. */
+  readonly swallows: number
+  /** The number of connections at the moment. */
+  readonly connections: number
   close(): Promise<void>
 }
 
@@ -39,6 +44,8 @@ interface State {
   isOpen: boolean
   dropped: Dropped
   delayMs: number
+  delayed: 'all' | 'answers'
+  swallows: number
   swallowed: string | undefined
   cutting: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
   cuts: number
@@ -46,8 +53,8 @@ interface State {
 
 export async function startLink(target: number): Promise<Link> {
   const state: State = {
-    ...{ target, isOpen: true, dropped: 'none', delayMs: 0 },
-    ...{ swallowed: undefined, cutting: undefined, cuts: 0 },
+    ...{ target, isOpen: true, dropped: 'none', delayMs: 0, delayed: 'all' },
+    ...{ swallowed: undefined, swallows: 0, cutting: undefined, cuts: 0 },
   }
   const sockets = new Set<Socket>()
   const server = createServer((near) => join(near, state, sockets))
@@ -61,6 +68,12 @@ export async function startLink(target: number): Promise<Link> {
     port,
     get cuts() {
       return state.cuts
+    },
+    get swallows() {
+      return state.swallows
+    },
+    get connections() {
+      return sockets.size / 2
     },
     urlOf(url) {
       const through = new URL(url)
@@ -82,8 +95,9 @@ export async function startLink(target: number): Promise<Link> {
       state.dropped = what
       if (what === 'none') cutAll()
     },
-    delay(ms) {
+    delay(ms, what = 'all') {
       state.delayMs = ms
+      state.delayed = what
     },
     cutAt(words, when) {
       state.cutting = { words, when }
@@ -115,13 +129,14 @@ function join(near: Socket, state: State, sockets: Set<Socket>): void {
       cut()
     })
   }
-  const pass = (to: Socket, bytes: Buffer) => {
-    if (state.delayMs === 0) forward(bytes, to)
-    else setTimeout(() => forward(bytes, to), state.delayMs)
-  }
+  const toFar = new Way(far)
+  const toNear = new Way(near)
   near.on('data', (bytes) => {
     if (state.dropped === 'all') return
-    if (state.swallowed !== undefined && bytes.includes(state.swallowed)) return
+    if (state.swallowed !== undefined && bytes.includes(state.swallowed)) {
+      state.swallows += 1
+      return
+    }
     if (state.cutting !== undefined && bytes.includes(state.cutting.words)) {
       const { when } = state.cutting
       state.cutting = undefined
@@ -129,15 +144,40 @@ function join(near: Socket, state: State, sockets: Set<Socket>): void {
       if (when === 'before') return cut()
       isAnswerCut = true
     }
-    pass(far, bytes)
+    toFar.pass(bytes, state.delayed === 'all' ? state.delayMs : 0)
   })
   far.on('data', (bytes) => {
     if (isAnswerCut) return cut()
-    if (state.dropped === 'none') pass(near, bytes)
+    if (state.dropped === 'none') toNear.pass(bytes, state.delayMs)
   })
 }
 
-function forward(bytes: Buffer, to: Socket): void {
-  if (to.destroyed) return
-  to.write(bytes)
+/** One direction of a connection. Bytes never overtake earlier ones, also when the delay becomes shorter. */
+class Way {
+  readonly #to: Socket
+  #waiting = 0
+  #passed = Promise.resolve()
+
+  constructor(to: Socket) {
+    this.#to = to
+  }
+
+  pass(bytes: Buffer, delayMs: number): void {
+    if (delayMs === 0 && this.#waiting === 0) {
+      this.#write(bytes)
+      return
+    }
+    const due = sleep(delayMs)
+    this.#waiting += 1
+    this.#passed = this.#passed
+      .then(() => due)
+      .then(() => {
+        this.#waiting -= 1
+        this.#write(bytes)
+      })
+  }
+
+  #write(bytes: Buffer): void {
+    if (!this.#to.destroyed) this.#to.write(bytes)
+  }
 }
