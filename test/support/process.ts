@@ -14,7 +14,7 @@ import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync } fro
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import { promisify } from 'node:util'
 import { readConfig } from '../../server/config.ts'
 import { initServer, issueSetupLink } from '../../server/host/init.ts'
@@ -65,6 +65,11 @@ export interface ServerProcess {
   /** Sends a signal and waits until the process exits. */
   kill(signal?: NodeJS.Signals): Promise<Ending>
   /**
+   * Sets by how many milliseconds the wall clock of the running process is ahead. Resolves once it is set. A
+   * new process begins as `clockFrom` says.
+   */
+  setClock(aheadMs: number): Promise<void>
+  /**
    * Waits until the last process has exited, then starts a new one on the same port and folder; the given
    * options replace the earlier ones.
    */
@@ -103,6 +108,7 @@ class Supervised implements ServerProcess {
     rmSync(this.folder, { recursive: true, force: true })
   }
   #child: ChildProcess | undefined
+  #lines: Interface | undefined
   setupLink = ''
   ended: Promise<Ending> = Promise.resolve({ code: null, signal: null })
   errors = ''
@@ -173,7 +179,8 @@ class Supervised implements ServerProcess {
 
   async #ready(child: ChildProcess): Promise<void> {
     if (child.stdout === null) throw new Error('the server process has no standard output')
-    const line = once(createInterface(child.stdout), 'line')
+    this.#lines = createInterface(child.stdout)
+    const line = once(this.#lines, 'line')
     if (Array.isArray(await Promise.race([line, this.ended]))) return
     throw new Error(`the server ended before it was ready: ${this.errors}`)
   }
@@ -201,6 +208,22 @@ class Supervised implements ServerProcess {
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Ending> {
     this.#child?.kill(signal)
     return this.ended
+  }
+
+  async setClock(aheadMs: number): Promise<void> {
+    const lines = this.#lines
+    if (lines === undefined) throw new Error('the server process is not running')
+    const isSet = new Promise<void>((resolve) => {
+      const hear = (line: string) => {
+        if (line !== 'clock set') return
+        lines.off('line', hear)
+        resolve()
+      }
+      lines.on('line', hear)
+    })
+    this.#child?.stdin?.write(`${aheadMs}\n`)
+    const ended = this.ended.then(() => Promise.reject(new Error('the server process has ended')))
+    await Promise.race([isSet, ended])
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,8 @@
  *   program then removes the temporary folder.
  * - Passwords are hashed cheaply, because the real cost is half a second of processor time. Servers that are
  *   started without this file have the real cost (`cli/server.test.ts`), and `server/sign-in.test.ts` tests it.
- * - BRIDGE_TEST_CLOCK_FROM is the time at which the program believes it starts.
+ * - BRIDGE_TEST_CLOCK_FROM is the time at which the program believes it starts. A line on standard input is the
+ *   number of milliseconds by which its wall clock is ahead from then on. The line `clock set` answers it.
  * - BRIDGE_TEST_CONTROL breaks the store on purpose (`test/support/broken-store.ts`); the product has no
  *   such switch.
  * - BRIDGE_TEST_FOLD_EVERY is the number of WAL pages that triggers a checkpoint.
@@ -25,11 +26,16 @@ parent.once('end', () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   process.exit(3)
 })
-parent.resume()
+parent.setEncoding('utf8').on('data', (line) => {
+  setClock(Number(line))
+  process.stdout.write('clock set\n')
+})
 // The pipe is observed but does not keep the process alive: the program exits normally on a signal.
 parent.unref()
 
-if (from !== undefined) moveClock(Number(from) - Date.now())
+const RealDate = Date
+let aheadMs = 0
+if (from !== undefined) setClock(Number(from) - RealDate.now())
 if (pages !== undefined) (await import('./broken-store.ts')).foldEvery(pages)
 if (control !== undefined) (await import('./broken-store.ts')).breakStore(control)
 
@@ -41,14 +47,15 @@ syncBuiltinESMExports()
 // Node writes the compile cache once the server is ready, because a killed process never writes it.
 process.once('SIGUSR2', () => flushCompileCache())
 
-function moveClock(offsetMs) {
-  const Real = Date
-  globalThis.Date = class extends Real {
+function setClock(ms) {
+  aheadMs = ms
+  if (globalThis.Date !== RealDate) return
+  globalThis.Date = class extends RealDate {
     constructor(...given) {
-      super(...(given.length === 0 ? [Real.now() + offsetMs] : given))
+      super(...(given.length === 0 ? [RealDate.now() + aheadMs] : given))
     }
     static now() {
-      return Real.now() + offsetMs
+      return RealDate.now() + aheadMs
     }
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The clock of the database is set by an hour, forward and back, under the full story of three nodes.
+ * The clock of the database is set by an hour, forward and back, and those of the nodes by ten minutes while they
+ * serve, under the full story of three nodes.
  * `BRIDGE_CLUSTER_FAULTS=100` is the number of times. Without it the tests are skipped, because a bound of the rules
  * needs a machine without other work.
  */
@@ -10,18 +11,21 @@ import { createTask, heldBy } from '../../support/tasks.ts'
 import { lacking } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { isSkewed } from '../lab/cluster/skew.ts'
-import { makeFriends } from '../lab/cluster/wakes.ts'
+import { type Friends, makeFriends } from '../lab/cluster/wakes.ts'
 import { claimsHaveTheirLease } from '../lab/task-lives.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 0)
 const why = lacking || (rounds === 0 ? 'BRIDGE_CLUSTER_FAULTS' : '')
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const hourMs = 3_600_000
+const stepMs = 600_000
 
 describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${seed}) ${why}`, () => {
   let scene: Scene
+  let friends: Friends
   beforeAll(async () => {
     scene = await Scene.start({ seed, standby: false, movesClock: true, pairs: 1 })
+    friends = await makeFriends(scene.harness)
     await scene.plays(4)
   })
   afterAll(() => scene?.close())
@@ -30,7 +34,7 @@ describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${
     'a clock that is set by an hour refuses only requests with the old time, and ends no claim',
     async () => {
       const { harness } = scene
-      const [ada, ben] = await makeFriends(harness)
+      const [ada, ben] = friends
       const { id } = await createTask(ada, ben, { claim_ttl_seconds: 3600 })
       const target = `/api/v1/tasks/${id}`
       const held = heldBy(await ben.ok<Task>({ target: `${target}/claim`, body: {} }))
@@ -45,9 +49,35 @@ describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${
           await scene.plays(1)
           for (const node of harness.nodes) {
             const there = agentAt(node, ben, harness.now)
-            expect((await there.call({ target: `${target}/renew`, body: held })).status).toBe(200)
+            const { status, text } = await there.call({ target: `${target}/renew`, body: held })
+            expect(status, text).toBe(200)
           }
         }
+    },
+    hourMs,
+  )
+
+  test(
+    'a node whose clock is set by ten minutes refuses nothing, and ends no claim',
+    async () => {
+      const { harness } = scene
+      const [ada, ben] = friends
+      const { id } = await createTask(ada, ben, { claim_ttl_seconds: 300 })
+      const target = `/api/v1/tasks/${id}`
+      const held = heldBy(await ben.ok<Task>({ target: `${target}/claim`, body: {} }))
+      for (let round = 0; round < rounds; round += 1)
+        for (const node of harness.nodes)
+          for (const aheadMs of [stepMs, -stepMs, 0]) {
+            await node.setClock(aheadMs)
+            await scene.plays(1)
+            for (const each of harness.nodes) {
+              const { status, text } = await agentAt(each, ben).call({
+                target: `${target}/renew`,
+                body: held,
+              })
+              expect(status, text).toBe(200)
+            }
+          }
     },
     hourMs,
   )
