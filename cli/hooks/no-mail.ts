@@ -4,7 +4,7 @@
  *
  * - The waiter makes the statement after a look that found nothing while its stream was open. It withdraws it
  *   at the first sign of a message, when the stream breaks, and when the waiter ends.
- * - The waiter repeats the statement every 5 seconds. One that is older than 15 seconds counts for nothing,
+ * - The waiter repeats the statement every 2 seconds. One that is older than 15 seconds counts for nothing,
  *   so a waiter that was killed or that sleeps cannot hide a message.
  */
 import { removeFile, touch, touchedAt } from './files.ts'

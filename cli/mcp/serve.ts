@@ -48,7 +48,7 @@ export async function serve(context: CliContext, folder: string): Promise<void> 
   }
 }
 
-const checkMs = 5000
+const checkMs = 2000
 
 /** Calls the function when the last terminal of the daemon that started this process is gone. Returns an end. */
 function onceLeft(leave: () => void): () => void {

@@ -23,7 +23,7 @@ export const secret = 'SECRET-BODY: please review the parser'
 export const noticeWords = '[agent-bridge notice'
 
 /** Milliseconds in which our processes end after their harness, as docs/agents.md says. */
-export const endMs = 10_000
+export const endMs = 8000
 
 /** Key of the scripted model. The last 20 characters appear in Claude Code's settings. */
 const modelKey = 'sk-ant-fake-0123456789abcdefghijklmnop'

@@ -110,6 +110,22 @@ test('a waiter ends with the process of its harness', async () => {
   expect(await waiting).toBe('ended')
 })
 
+test('within 8 s of the end of its harness the process of a waiter is gone, and so is its presence', async () => {
+  const { agent, frame } = await session()
+  const harness = spawn('sleep', ['600'])
+  onTestFinished(() => void harness.kill('SIGKILL'))
+  const { profile, sessionId } = frame
+  const own = new HookFrame(desk.home, profile, { sessionId, parent: harness.pid ?? 0 })
+  const started = waiter(own)
+  await expect.poll(() => isListening(agent)).toBe(true)
+  const began = performance.now()
+  harness.kill('SIGKILL')
+  expect(await started.ended).toEqual({ code: 0, stdout: '', stderr: '' })
+  await expect.poll(() => isListening(agent), { interval: 50 }).toBe(false)
+  expect(performance.now() - began).toBeLessThan(8000)
+  expect(existsSync(frame.places.waiter)).toBe(false)
+})
+
 test('a waiter ends after 23 hours', async () => {
   const { agent, frame } = await session()
   const later = testClock()
