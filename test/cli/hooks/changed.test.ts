@@ -2,7 +2,7 @@
  * Files that somebody else changed or made, links, folders with a profile of their own, and old
  * installations.
  */
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sha256 } from '../../../cli/hooks/install/record.ts'
@@ -110,6 +110,63 @@ test('uninstall refuses a shared file that cannot be told apart, and writes noth
     expect([code, stderr]).toEqual([7, expect.stringMatching(/config\.toml .*nothing was written/)])
     expect(await treeOf(desk.folder)).toEqual(tree)
   }
+})
+
+test("Copilot's own servers of the user stay, also one that was added after the installation", async () => {
+  const path = join(desk.folder, '.copilot/mcp-config.json')
+  const mine = { docs: { type: 'local', command: 'docs-mcp', args: [], tools: ['*'] } }
+  const text = JSON.stringify({ theme: 'dark', mcpServers: mine }, null, '\t')
+  await put(path, text)
+  const linked = await treeOf(desk.folder)
+  const servers = async () => JSON.parse(await readFile(path, 'utf8')).mcpServers
+  await run('install', 'copilot')
+  expect(await servers()).toEqual({ ...mine, 'agent-bridge': expect.objectContaining({ type: 'local' }) })
+  await run('uninstall', 'copilot')
+  expect(await treeOf(desk.folder)).toEqual(linked)
+
+  await run('install', 'copilot')
+  const later = { command: 'later-mcp' }
+  const { mcpServers, ...rest } = JSON.parse(await readFile(path, 'utf8'))
+  await writeFile(path, JSON.stringify({ ...rest, mcpServers: { ...mcpServers, later } }, null, 2))
+  expect((await run('uninstall', 'copilot')).code).toBe(0)
+  expect(await readFile(path, 'utf8')).toBe(
+    JSON.stringify({ theme: 'dark', mcpServers: { ...mine, later } }, null, 2),
+  )
+})
+
+test.each([
+  ['codex', '.codex/config.toml', 'model = "x"\n'],
+  ['codex', '.codex/hooks.json', '{}\n'],
+  ['copilot', '.copilot/mcp-config.json', '{"mcpServers":{}}\n'],
+])(
+  '%s: %s that became read-only is not changed by uninstall, and is afterwards',
+  async (harness, file, text) => {
+    const path = join(desk.folder, file)
+    await put(path, text)
+    const original = await treeOf(desk.folder)
+    await run('install', harness)
+    await chmod(path, 0o400)
+    const installed = await treeOf(desk.folder)
+    const { code, stderr } = await run('uninstall', harness)
+    expect([code, stderr]).toEqual([7, expect.stringContaining(`${path} is read-only; nothing was written`)])
+    expect(await treeOf(desk.folder)).toEqual(installed)
+    await chmod(path, 0o644)
+    expect((await run('uninstall', harness)).code).toBe(0)
+    expect(await treeOf(desk.folder)).toEqual(original)
+  },
+)
+
+test('a shared file with a second name is refused: a replacement would leave that name with the old bytes', async () => {
+  const path = join(desk.folder, '.codex/config.toml')
+  await put(path, 'model = "x"\n')
+  await link(path, join(desk.folder, 'second.toml'))
+  const tree = await treeOf(desk.folder)
+  const { code, stderr } = await run('install', 'codex')
+  expect([code, stderr]).toEqual([
+    7,
+    expect.stringContaining(`${path} has a second name (hard link); nothing was written`),
+  ])
+  expect(await treeOf(desk.folder)).toEqual(tree)
 })
 
 test('an entry that the user changed or removed is still no obstacle', async () => {
