@@ -29,10 +29,16 @@ for (const name of needed) {
  */
 const hideBwrap = '[ ! -e /usr/bin/bwrap ] || mount --bind /dev/null /usr/bin/bwrap 2>/dev/null || true'
 
+/**
+ * Lets every name fail at once. Codex otherwise waits 5 s at its end for the name server that it cannot reach.
+ * The second way below cannot mount, and is only slower.
+ */
+const hideNames = `mount --bind "${root}/test/harness/resolv.conf" /etc/resolv.conf 2>/dev/null || true`
+
 /** Runs a command with loopback as its only network. At its end, the first one ends every process in it. */
 const ways = ['-rnpf --kill-child --mount-proc', '-rn'].map((options) => [
   ...['unshare', ...options.split(' ')],
-  ...['sh', '-c', `ip link set lo up && { ${hideBwrap}; } && exec "$@"`, 'sh'],
+  ...['sh', '-c', `ip link set lo up && { ${hideBwrap}; ${hideNames}; } && exec "$@"`, 'sh'],
 ])
 const isolated = ways.find(([program = '', ...args]) => spawnSync(program, [...args, 'true']).status === 0)
 print(

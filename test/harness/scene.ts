@@ -209,9 +209,14 @@ wire_api = "responses"
     await expect.poll(() => existsSync(this.home.path('cleo', 'hooks', 'mail.json'))).toBe(true)
   }
 
-  /** Waits until dora sees that cleo listens. */
+  /** Waits until dora sees that cleo listens. The requests in between cost less than a command of dora. */
   async listening(): Promise<void> {
-    await expect.poll(async () => (await this.dora.bridge('peers')).stdout).toMatch(/cleo.*listening now/i)
+    const { owner, project } = this.bridge
+    const target = `/api/admin/projects/${project.id}/agents/${this.cleo.id}`
+    const isListening = async () =>
+      (await owner.ok<{ connection: { listening_now: boolean } }>({ target })).connection.listening_now
+    await expect.poll(isListening).toBe(true)
+    expect((await this.dora.bridge('peers')).stdout).toMatch(/cleo.*listening now/i)
   }
 
   /**
@@ -300,6 +305,20 @@ export async function requestOf(model: ScriptedModel, number: number): Promise<M
 /** The command that a notice names. */
 export const commandOf = ({ text }: ModelRequest): string | undefined =>
   /inbox of agent-bridge, or: ([^"\\]+?)\. Acknowledge/.exec(text)?.[1]
+
+/** Runs `hooks verify`. Returns its exit code, and the problems, each with its check, text and remedy. */
+export async function problemsOf(
+  scene: Scene,
+  harness: string,
+): Promise<{ readonly code: number | null; readonly found: string[] }> {
+  const words = ['hooks', 'verify', harness, '--json']
+  const { code, stdout } = await scene.home.run(words, { environment: scene.environment })
+  const { findings } = JSON.parse(stdout) as {
+    findings: { check: string; state: string; text: string; remedy: string }[]
+  }
+  const broken = findings.filter(({ state }) => state === 'problem')
+  return { code, found: broken.map(({ check, text, remedy }) => `${check}: ${text}; ${remedy}`) }
+}
 
 /** Number of notices in a conversation. */
 export const noticesIn = ({ text }: ModelRequest): number => text.split(noticeWords).length - 1
