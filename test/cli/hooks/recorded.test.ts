@@ -1,6 +1,7 @@
 /**
- * The input of every event of the five harnesses, and the exact output. Those of Claude Code and Codex are recorded;
- * those of Gemini CLI and Copilot CLI follow their references, and those of opencode our plugin.
+ * The input of every event of the five harnesses, and the exact output. Inputs were recorded from Claude Code, Codex,
+ * Gemini CLI 0.61.0 and Copilot CLI 1.0.102, with other paths and ids since. opencode writes no input itself, so
+ * its fixtures are what our plugin writes.
  */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
