@@ -7,6 +7,7 @@ import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { signIn } from './sign-in.ts'
 
+const notNow = { error: 'not_found', message: 'Not now.', request_id: 'r', retryable: false, details: {} }
 const silence = /^Nothing heard from the node since/
 
 inChromium('a conversation while the node is away', () => {
@@ -15,6 +16,7 @@ inChromium('a conversation while the node is away', () => {
   let visitor: Visitor
   let owner: TestOwner
   let project: { id: string }
+  let agent: (name: string) => Promise<TestAgent>
   let ada: TestAgent
   let ben: TestAgent
   let conversation: string
@@ -23,7 +25,7 @@ inChromium('a conversation while the node is away', () => {
     ;[server, chromium] = await Promise.all([startServerProcess(), startChromium()])
     owner = await setUpOwner(server.url, server.setupLink)
     project = await owner.createProject('demo', { policy: { message_budget: 1000 } })
-    const agent = async (name: string) => {
+    agent = async (name: string) => {
       const { id } = await owner.createAgent(project.id, name)
       const code = await owner.enrollmentCode(project.id, id)
       const enrolled = await enroll(server.url, code, () => new Date())
@@ -115,23 +117,48 @@ inChromium('a conversation while the node is away', () => {
     const { page } = visitor
     const requests = await asked()
     const faults = [...visitor.faults]
-    const json = { error: 'not_found', message: 'Not now.', request_id: 'r', retryable: false, details: {} }
-    await page.route(itself(), (route) => route.fulfill({ status: 404, json }))
+    await page.route(itself(), (route) => route.fulfill({ status: 404, json: notNow }))
     await page.goto(`${server.url}/projects/${project.id}/conversations/${conversation}`)
     const refused = page.getByRole('heading', { level: 1, name: 'Conversation', exact: true })
     await refused.waitFor()
     await ada.send(conversation, ben.id, 'after the refusal')
+    const shown = new Set<number>()
     await expect
       .poll(async () => {
         await page.clock.runFor(1000)
+        shown.add(await refused.count())
         return requests.conversation
       })
-      .toBeGreaterThan(2)
+      .toBeGreaterThan(4)
     expect(requests.messages).toEqual([])
-    expect(await refused.count()).toBe(1)
+    expect([...shown]).toEqual([1])
     await page.unroute(itself())
     await shows('after the refusal')
     expect(requests.messages[0]).toBe('')
+    expect(visitor.faults).toEqual(faults)
+  })
+
+  test('reads a new message again whose first reading failed, though no other message waits', async () => {
+    const { page } = visitor
+    const faults = [...visitor.faults]
+    const cleo = await agent('cleo')
+    const other = await ada.conversationWith(cleo.id)
+    const { id } = await ada.send(other, cleo.id, 'acknowledged')
+    await cleo.ok({ target: '/api/v1/acknowledgements', body: { message_ids: [id] } })
+    await page.goto(`${server.url}/projects/${project.id}/conversations/${other}`)
+    await shows('acknowledged')
+    // The page knows the records up to here.
+    await page.clock.runFor(5000)
+    let failures = 0
+    const messages = `**/${other}/messages?*`
+    await page.route(messages, (route) => {
+      failures += 1
+      return failures === 1 ? route.fulfill({ status: 404, json: notNow }) : route.continue()
+    })
+    await ada.send(other, cleo.id, 'read again')
+    await shows('read again')
+    expect(failures).toBeGreaterThan(1)
+    await page.unroute(messages)
     expect(visitor.faults).toEqual(faults)
   })
 

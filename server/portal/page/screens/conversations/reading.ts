@@ -50,13 +50,15 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
   let tail: Promise<unknown> = Promise.resolve()
   /** Messages that the last reading of changed marks did not come to: it failed, or nobody looked any more. */
   let left: readonly Message[] = []
+  /** True until a first reading or a catching up has read all that it began with. Its failure is shown until then. */
+  let isBehind = true
 
   const inTurn = (act: () => Promise<unknown>): Promise<void> => {
     const turn = async () => {
       try {
         if (stopping.signal.aborted) return
         await act()
-        error.value = undefined
+        if (!isBehind) error.value = undefined
       } catch (failure) {
         if (!stopping.signal.aborted) error.value = failure
       }
@@ -95,6 +97,7 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
       hasNewer.value = !isLatest
     })
     left = []
+    isBehind = false
   }
   /** Reads messages of the range again whose marks have changed, and those that are left. */
   const again = async (changed: readonly Message[]) => {
@@ -123,11 +126,13 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     isWaiting = true
     void inTurn(async () => {
       isWaiting = false
-      if (about.peek() === undefined && isAttended.peek()) return begin(at)
+      isBehind = true
+      if (about.peek() === undefined) return isAttended.peek() ? begin(at) : undefined
       if (!hasNewer.peek()) await forward()
       const among = hasMissed ? Number.POSITIVE_INFINITY : limits.pageMax
       hasMissed = false
       await again(waiting(among))
+      isBehind = false
     })
   }
 
@@ -153,8 +158,8 @@ export function readThread(project: string, id: string, live: LiveProject, at: n
     seen = activity.at(-1)?.id ?? seen
   })
   const timer = setInterval(() => {
-    const isBehind = about.peek() === undefined || waiting().length > 0 || error.peek() !== undefined
-    if (isAttended.value && isBehind) catchUp()
+    const mayLack = isBehind || waiting().length > 0 || error.peek() !== undefined
+    if (isAttended.value && mayLack) catchUp()
   }, offersMs)
   return {
     about,
