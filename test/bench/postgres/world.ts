@@ -23,8 +23,11 @@ export interface TwoStores {
   readonly star: readonly Pair[]
   /** Starts a second node on the PostgreSQL database. */
   startSecond(): Promise<Measured>
-  /** Stops the node on PostgreSQL and starts it again. Returns the seconds until it is ready. */
-  restart(meanwhile: () => Promise<unknown>): Promise<number>
+  /**
+   * Stops the node on PostgreSQL and starts it again. Returns the seconds until it is ready, and its processor
+   * time.
+   */
+  restart(meanwhile: () => Promise<unknown>): Promise<{ readonly tookS: number; readonly cpuMs: number }>
   end(): Promise<void>
 }
 
@@ -83,7 +86,8 @@ export async function openTwoStores(workerCount: number): Promise<TwoStores> {
       await meanwhile()
       const began = performance.now()
       onPostgres = await startNode(postgres, environment)
-      return (performance.now() - began) / 1000
+      const tookS = (performance.now() - began) / 1000
+      return { tookS, cpuMs: (await onPostgres.usage()).cpuMs }
     },
     async end() {
       await onPostgres.end()
