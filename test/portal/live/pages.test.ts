@@ -84,6 +84,19 @@ describe('a list in pages', () => {
     expect(pages.error.value).toBeUndefined()
   })
 
+  test('keeps the failure of a refresh until the newest items are read again', async () => {
+    const { node, pages, ids } = listOf(7)
+    await pages.refresh()
+    node.add()
+    node.isDown = true
+    await pages.refresh()
+    node.isDown = false
+    await pages.older()
+    expect([ids(), pages.error.value]).toEqual(['t6 t5 t4 t3 t2 t1', expect.any(Error)])
+    await pages.refresh()
+    expect([ids(), pages.error.value]).toEqual(['t7 t6 t5 t4 t3 t2 t1 t0', undefined])
+  })
+
   test('makes one read of refreshes that wait', async () => {
     const { node, pages } = listOf(2)
     await Promise.all([pages.refresh(), pages.refresh(), pages.refresh()])

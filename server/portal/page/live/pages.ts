@@ -51,6 +51,8 @@ export function pagesOf<T extends { readonly id: string }>(
   const stopping = new AbortController()
   let tail = Promise.resolve()
   let refreshing: Promise<void> | undefined
+  /** True after a failed refresh, which only another refresh makes good. */
+  let isStale = false
 
   const run = (act: (before: Known<T>) => Promise<Known<T>>): Promise<void> => {
     const turn = async () => {
@@ -59,7 +61,7 @@ export function pagesOf<T extends { readonly id: string }>(
         const next = await act(known.peek() ?? nothing)
         if (stopping.signal.aborted) return
         known.value = next
-        error.value = undefined
+        if (!isStale) error.value = undefined
       } catch (failure) {
         if (!stopping.signal.aborted) error.value = failure
       } finally {
@@ -90,9 +92,12 @@ export function pagesOf<T extends { readonly id: string }>(
     isReading: computed(() => waiting.value > 0),
     error,
     refresh: () => {
-      refreshing ??= run((before) => {
+      refreshing ??= run(async (before) => {
         refreshing = undefined
-        return again(before)
+        isStale = true
+        const next = await again(before)
+        isStale = false
+        return next
       })
       return refreshing
     },
