@@ -46,7 +46,7 @@ test.skipIf(backups === 0)(
     onTestFinished(() => server.close())
     const owner = await setUpOwner(server.url, server.setupLink)
     const specs = await enlist(owner, { count: 32, folder: server.folder, seed: 7 })
-    const crew = new Crew(server.url, specs)
+    const crew = new Crew(server.url, specs, { stops: false })
     onTestFinished(() => crew.close())
     await crew.answers(500)
     const folder = join(server.folder, 'made')

@@ -13,6 +13,8 @@ import type { Operation } from './history.ts'
 import type { WriterSpec } from './writer.ts'
 import type { Order, Told } from './writers-process.ts'
 
+const stuckMs = 60_000
+
 const entry = fileURLToPath(new URL('./writers-process.ts', import.meta.url))
 
 /** Creates `count` agents in pairs, each pair with its conversation. */
@@ -48,14 +50,24 @@ export async function enlist(
 export class Crew {
   readonly specs: readonly WriterSpec[]
   readonly #url: string
+  readonly #stops: boolean
   #child: ChildProcess
   #drained = Promise.withResolvers<void>()
   #starts = 1
   #answered = 0
   #wanted: { count: number; reached: () => void } | undefined
 
-  constructor(url: string, specs: readonly WriterSpec[]) {
+  /**
+   * By default the server stops and starts again, and a lost answer is repeated after its next start. If it never
+   * `stops`, a lost answer is a fault, which ends every wait for the writers.
+   */
+  constructor(
+    url: string,
+    specs: readonly WriterSpec[],
+    { stops = true }: { readonly stops?: boolean } = {},
+  ) {
     this.#url = url
+    this.#stops = stops
     this.specs = specs
     this.#child = this.#begin()
   }
@@ -69,8 +81,9 @@ export class Crew {
     this.#drained = Promise.withResolvers()
     this.#drained.promise.catch(() => {})
     child.on('message', (news: Told) => {
-      if (news.told === 'drained') this.#drained.resolve()
-      else this.#countAnswer()
+      if (news.told === 'answered') this.#countAnswer()
+      else if (news.told === 'drained') this.#drained.resolve()
+      else if (!this.#stops) this.#drained.reject(new Error(`a call got no answer: ${news.call}`))
     })
     child.once('exit', (code) => this.#drained.reject(new Error(`the writers ended with ${code}`)))
     this.#order(child, { do: 'work', url: this.#url, starts: this.#starts, writers: [...this.specs] })
@@ -87,11 +100,36 @@ export class Crew {
     if (child.connected) child.send(order, () => {})
   }
 
-  /** Resolves after this many more calls were answered with 200. @throws if the writers end first */
+  /** Resolves after this many more calls were answered with 200. @throws if the writers end first, or stand still */
   answers(more: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wanted = { count: this.#answered + more, reached: resolve }
-    return Promise.race([promise, this.#drained.promise])
+    return this.#unlessStuck(Promise.race([promise, this.#drained.promise]))
+  }
+
+  /** If no call was answered for longer than any fault of these tests lasts, throws the last call of each writer. */
+  async #unlessStuck(wait: Promise<void>): Promise<void> {
+    let before = this.#answered
+    const stuck = Promise.withResolvers<never>()
+    const watch = setInterval(() => {
+      if (this.#answered === before)
+        stuck.reject(new Error(`the writers stand still after ${before} answers:\n${this.#lastCalls()}`))
+      before = this.#answered
+    }, stuckMs)
+    try {
+      await Promise.race([wait, stuck.promise])
+    } finally {
+      clearInterval(watch)
+    }
+  }
+
+  #lastCalls(): string {
+    const lines = this.specs.map(({ logPath }) => {
+      const last = readLog(logPath).at(-1)
+      if (last === undefined || last.returned === Number.POSITIVE_INFINITY) return `${last?.op}: open`
+      return `${last.op}: ${last.outcome} ${last.code} ${last.answer.slice(0, 200)}`
+    })
+    return lines.join('\n')
   }
 
   /** Reports to the writers that the server runs again. */
@@ -109,7 +147,7 @@ export class Crew {
   /** Stops new work: settles every open call, reads every inbox to its end, and closes every log. */
   async drain(): Promise<void> {
     this.#order(this.#child, { do: 'drain' })
-    await this.#drained.promise
+    await this.#unlessStuck(this.#drained.promise)
     await this.close()
   }
 

@@ -33,6 +33,8 @@ export interface Server {
   startedAfter(before: number): Promise<void>
   /** Reports an answer of 200. */
   answered(): void
+  /** Reports a call whose connection ended before its answer. */
+  lost(call: string): void
 }
 
 interface Sent {
@@ -128,7 +130,8 @@ export class Writer {
     await this.#startSession()
     for (;;) {
       const page = await this.#readInbox(100)
-      if (page.outcome !== 'ok') return delay(pauseMs, false)
+      if (page.outcome === 'fail') throw new Error(`an inbox was refused: ${page.answer}`)
+      if (page.outcome === 'info') return delay(pauseMs, false)
       if ((JSON.parse(page.answer) as { messages: unknown[] }).messages.length === 0) return true
     }
   }
@@ -163,8 +166,10 @@ export class Writer {
       const operation = await act()
       if (operation.outcome === 'ok') this.#server.answered()
       if (operation.outcome === 'info') {
-        if (operation.code === null) await this.#server.startedAfter(before)
-        else await delay(pauseMs)
+        if (operation.code === null) {
+          this.#server.lost(`${operation.op}: ${operation.answer}`)
+          await this.#server.startedAfter(before)
+        } else await delay(pauseMs)
         continue
       }
       const refused = operation.code?.startsWith('session_') ?? false

@@ -9,7 +9,10 @@ export type Order =
   | { readonly do: 'hear'; readonly starts: number }
   | { readonly do: 'drain' }
 
-export type Told = { readonly told: 'answered' } | { readonly told: 'drained' }
+export type Told =
+  | { readonly told: 'answered' }
+  | { readonly told: 'drained' }
+  | { readonly told: 'lost'; readonly call: string }
 
 const news = new EventEmitter().setMaxListeners(0)
 let starts = 0
@@ -31,6 +34,7 @@ async function work(url: string, specs: readonly WriterSpec[]): Promise<void> {
       while (starts <= before) await once(news, 'started')
     },
     answered: () => tell({ told: 'answered' }),
+    lost: (call) => tell({ told: 'lost', call }),
   }
   const writers = specs.map((spec) => new Writer(spec, server))
   await Promise.all(writers.map((writer) => writer.work(() => over)))

@@ -38,7 +38,8 @@ export async function startLoad(cluster: Cluster, options: LoadOptions): Promise
   try {
     const owner = await setUpOwner(server.url, server.setupLink)
     const { writers: count = 8, seed } = options
-    const started = new Crew(server.url, await enlist(owner, { count, folder: server.folder, seed }))
+    const specs = await enlist(owner, { count, folder: server.folder, seed })
+    const started = new Crew(server.url, specs, { stops: false })
     crew = started
     return {
       ...{ server, owner, close },
