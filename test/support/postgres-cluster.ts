@@ -35,6 +35,8 @@ export interface Disks {
   readonly wal?: string
 }
 
+const names = "SELECT current_setting('synchronous_standby_names') AS names"
+
 export class Cluster {
   /** The superuser `postgres` in the database `postgres`. */
   readonly url: string
@@ -100,6 +102,16 @@ export class Cluster {
     standby.configure([`port = ${standby.port}`, "unix_socket_directories = ''"])
     await standby.start()
     return standby
+  }
+
+  /** Resolves once every commit waits for the standby `standby`. */
+  async requireStandby(): Promise<void> {
+    this.configure(["synchronous_standby_names = 'standby'"])
+    this.reload()
+    const shown = async () => (await this.query<{ names: string }>(names))[0]?.names
+    while ((await shown()) !== 'standby') await sleep(20)
+    // The checkpointer switches the waiting on. It reads its settings before it begins a checkpoint.
+    await this.query('CHECKPOINT')
   }
 
   configure(lines: readonly string[]): void {

@@ -36,8 +36,7 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
   /** Starts a standby for which the commits of the primary wait. */
   async function addStandby(): Promise<void> {
     standby = await primary.startStandby()
-    primary.configure(["synchronous_standby_names = 'standby'"])
-    primary.reload()
+    await primary.requireStandby()
   }
 
   afterAll(async () => {

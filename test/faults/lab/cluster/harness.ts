@@ -234,8 +234,7 @@ const walKept = ['wal_keep_size = 256MB', 'wal_retrieve_retry_interval = 200ms',
 async function requireStandby(primary: Cluster): Promise<void> {
   const following = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"
   while ((await primary.query(following)).length === 0) await sleep(20)
-  primary.configure(["synchronous_standby_names = 'standby'"])
-  primary.reload()
+  await primary.requireStandby()
 }
 
 /** Puts a function that a test can set in place of the clock that the nodes read. */
