@@ -44,9 +44,7 @@ export interface PageSize {
 }
 
 const redeliveryMs = limits.redeliverySeconds * 1000
-/**
- * Minimum delay until the next read. It applies to messages that are due now but in flight in another wait.
- */
+/** Delay until the next read while messages are in flight: when they are due is known once they are settled. */
 const minDelayMs = 1000
 
 export async function readInbox(context: Context, caller: AgentCaller, size: PageSize): Promise<InboxRead> {
@@ -68,7 +66,7 @@ export async function readInbox(context: Context, caller: AgentCaller, size: Pag
       // can choose them.
       const { page, rows } = choose(context, agent, found, { now, size })
       held = hold(context, agent, rows, { now, at })
-      return { page, agent, at, nextDueAt: dueAfter(found.earliest, at), ...held }
+      return { page, agent, at, nextDueAt: dueAfter(found, at), ...held }
     }
     return await readAs(context, caller, unit, { alone: [inboxOf(caller.agent_id)] })
   } catch (error) {
@@ -165,9 +163,12 @@ export function listInbox(
   )
 }
 
-function dueAfter(earliest: string | null, at: Date): Date | undefined {
+function dueAfter({ fresh, earliest }: Found, at: Date): Date | undefined {
+  const soonMs = at.getTime() + minDelayMs
+  // If the page is empty, all of them are in flight. They hide when earlier offers are due.
+  if (fresh.length > 0) return new Date(soonMs)
   if (earliest === null) return undefined
-  return new Date(Math.max(Date.parse(earliest) + redeliveryMs, at.getTime() + minDelayMs))
+  return new Date(Math.max(Date.parse(earliest) + redeliveryMs, soonMs))
 }
 
 function offered(row: MessageRow, now: Date): OfferedMessage {

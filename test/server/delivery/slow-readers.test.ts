@@ -37,20 +37,22 @@ const pushed = [
 /** Each character takes six bytes in JSON, so 40 kB become 240 kB: as much as one request can carry. */
 const costly = '\u0001'.repeat(40_000)
 
-/**
- * Sends until the buffers of two sockets are full and the server closes the reader's connection. Returns the
- * number of messages sent.
- */
-async function sendUntilCut({
-  sender,
-  reader,
-  conversation,
-}: Awaited<ReturnType<typeof pair>>): Promise<number> {
+type Pair = Awaited<ReturnType<typeof pair>>
+
+/** Sends until the buffers of two sockets are full. Returns the number of messages sent. */
+async function sendUntilStuck({ sender, reader, conversation }: Pair): Promise<number> {
   let sent = 0
   do {
     await Promise.all(Array.from({ length: 4 }, () => sender.send(conversation, reader.id, costly)))
     sent += 4
   } while (!(await isStuck(reader)))
+  return sent
+}
+
+/** Sends until the server closes the reader's connection. Returns the number of messages sent. */
+async function sendUntilCut(its: Pair): Promise<number> {
+  const { reader } = its
+  const sent = await sendUntilStuck(its)
   // After ten seconds without progress the reader is cut, and for five more it counts as listening.
   pass(10)
   expect((await connectionOf(bridge, reader)).listening_now).toBe(true)
@@ -115,6 +117,37 @@ describe.each(pushed)('over the %s', (_name, open) => {
     const stuck = slow.events.filter(({ type }) => type === 'messages').flatMap(messagesOf).length
     expect(stuck).toBeLessThan(count + 1)
     next.close()
+  })
+
+  test('a wait to which another wait of its session left nothing offers an older message when due', async () => {
+    const its = await pair()
+    const { sender, reader, conversation } = its
+    await sender.send(conversation, reader.id, 'begin')
+    await reader.inbox()
+    pass(50)
+    const slow = await listen(bridge, reader, open)
+    slow.pause()
+    await sendUntilStuck(its)
+    // The backstop has noticed all messages, so that nothing else makes the second wait read.
+    pass(1)
+    const second = open(reader)
+    await second.opened
+    expect(await isStuck(reader)).toBe(true)
+    // It reads once more, while the rest is in flight in the first wait.
+    pass(2)
+    expect(await isStuck(reader)).toBe(true)
+    slow.resume()
+    await until(
+      () =>
+        lookUp(bridge, 'SELECT count(*) FROM messages WHERE inbox_agent_id = ? AND offers = 0', reader.id),
+      (count) => count === 0,
+    )
+    slow.close()
+    await slow.ended
+    pass(10)
+    const again = () => second.events.filter(({ type }) => type === 'messages').flatMap(messagesOf)
+    await expect.poll(again, { timeout: 10_000 }).toContainEqual(expect.objectContaining({ body: 'begin' }))
+    second.close()
   })
 
   test('a page of the most expensive characters does not disconnect a client that keeps reading', async () => {
