@@ -26,6 +26,8 @@ const sleptMs = 5000
 
 export class Attempt {
   readonly options: AttemptOptions
+  /** Monotonic time at which the attempt began. */
+  readonly startedMs: number
   /** Monotonic time at which the transport opened; undefined before. */
   openedMs: number | undefined
   /** True once the connection delivered a page. */
@@ -41,7 +43,7 @@ export class Attempt {
   constructor(options: AttemptOptions) {
     this.options = options
     this.#apartMs = this.#clocksApartMs()
-    this.#beatMs = options.monotonicMs()
+    this.startedMs = this.#beatMs = options.monotonicMs()
     options.signal?.addEventListener('abort', this.#onAbort, { once: true })
     if (options.signal?.aborted) this.#onAbort()
     this.#beatLater()

@@ -15,8 +15,10 @@
  *
  * - The order is socket, event stream, long-poll, limited to what the node offers. The listener changes the
  *   transport only between two connections, so that it cuts off no message in flight.
- * - Once the node has answered, the listener survives outages: it reconnects with pauses of 0.5 to 15
- *   seconds. If the node has never answered, it throws, since the address may be wrong.
+ * - Once the node has answered this Bridge, the listener survives outages: it reconnects with pauses of 0.5 to
+ *   15 seconds. If the node has never answered, it throws, since the address may be wrong. With a stored session
+ *   the first poll is the first request, and a node may die while it holds that poll. So a poll that was held
+ *   for 2 seconds before its connection broke counts as an answer.
  * - It throws what only a person can fix: a fenced session, a revoked credential, a disabled agent, an
  *   archived project.
  * - After 10 `rate_limited` refusals in a row it throws the refusal: the node is reachable, and the limiter
@@ -35,6 +37,7 @@ import type { BootstrapReader } from '../resources/bootstrap.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { backoff, pauses } from '../transport/retry.ts'
+import { neverConnected } from '../transport/temporary.ts'
 import { Attempt } from './attempt.ts'
 import { CatchUp } from './catch-up.ts'
 import { eventStream } from './event-stream.ts'
@@ -74,6 +77,8 @@ const settledMs = 5_000
  */
 const failuresUntilReported = 2
 const rateRefusalsUntilThrown = 10
+/** A node holds a poll, and a wrong address closes the connection or answers at once. */
+const heldMs = 2_000
 
 export class Listener {
   readonly #listening: Listening
@@ -83,7 +88,7 @@ export class Listener {
   readonly #catchUp: CatchUp
   readonly #quiet: { sinceMs: number }
   #transport: ListenTransport | undefined
-  #wasReached = false
+  #wasHeld = false
   #failures = 0
   #rateRefusals = 0
   #isReportedUnreachable = false
@@ -143,7 +148,6 @@ export class Listener {
     const allowed = this.#options.transports ?? this.#listening.transports ?? listenTransports
     if (allowed.every((transport) => transport === 'long-poll')) return allowed
     const { capabilities } = await this.#listening.bootstrap.get({ signal: this.#options.signal })
-    this.#wasReached = true
     const { inbox, sse, socket } = capabilities
     const offers: Record<ListenTransport, boolean> = { socket, sse, 'long-poll': inbox }
     const usable = allowed.filter((transport) => offers[transport])
@@ -170,7 +174,6 @@ export class Listener {
   }
 
   #opened(transport: ListenTransport): void {
-    this.#wasReached = true
     if (this.#isReportedUnreachable) this.#options.onConnection?.(undefined)
     this.#isReportedUnreachable = false
     if (this.#transport !== transport) this.#options.onTransport?.(transport)
@@ -223,6 +226,7 @@ export class Listener {
     if (attempt.signal.aborted) throw attempt.signal.reason
     const wasOpen = attempt.openedMs !== undefined
     const verdict = judge(error, transport, wasOpen)
+    this.#wasHeld ||= this.#heldPoll(error, attempt)
     if (verdict === 'final' || !this.#wasReached || !(error instanceof Error)) throw error
     const isRate = error instanceof BridgeError && error.code === 'rate_limited'
     this.#rateRefusals = isRate ? this.#rateRefusals + 1 : 0
@@ -237,6 +241,18 @@ export class Listener {
     if (choice.pick() !== transport) return
     this.#reportUnreachable(error)
     await this.#pause(this.#pauseMs(error))
+  }
+
+  /** Whether there is a node at the address, as far as this listener knows. */
+  get #wasReached(): boolean {
+    return this.#wasHeld || this.#listening.streaming.wasAnswered
+  }
+
+  /** Whether the node of the stored session held a poll until its connection broke. */
+  #heldPoll(error: unknown, attempt: Attempt): boolean {
+    const { keeper, monotonicMs } = this.#listening
+    if (keeper.sessionId === undefined || monotonicMs() - attempt.startedMs < heldMs) return false
+    return error instanceof LocalError && error.code === 'unreachable' && !neverConnected(error)
   }
 
   #reportUnreachable(error: Error): void {

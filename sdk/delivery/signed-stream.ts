@@ -32,6 +32,11 @@ export class Streaming {
     return nameOf(this.#transport.address)
   }
 
+  /** See {@link Transport.wasAnswered}. */
+  get wasAnswered(): boolean {
+    return this.#transport.wasAnswered
+  }
+
   /** Authority to trust at this address, if it has one of its own. */
   get ca(): string | undefined {
     return this.#transport.address.ca

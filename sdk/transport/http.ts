@@ -125,6 +125,7 @@ export const freshKey = (random: (bytes: number) => Uint8Array): string =>
 
 export class Transport {
   readonly #options: TransportOptions
+  #wasAnswered = false
 
   constructor(options: TransportOptions) {
     this.#options = options
@@ -137,6 +138,11 @@ export class Transport {
 
   get userAgent(): string | undefined {
     return this.#options.userAgent
+  }
+
+  /** True once the node has answered a request, with a result or a refusal. Before, the address may be wrong. */
+  get wasAnswered(): boolean {
+    return this.#wasAnswered
   }
 
   /**
@@ -185,6 +191,7 @@ export class Transport {
       if (response.status !== 200) await readAnswer(requestName, [], response)
       return response
     } catch (error) {
+      this.#wasAnswered ||= error instanceof BridgeError
       throw failureOf(error, requestName, signal?.aborted ? 'by-caller' : undefined)
     }
   }
@@ -241,8 +248,11 @@ export class Transport {
         redirect: 'manual',
       })
       authority.answered?.(response)
-      return await readAnswer(requestName, request.required, response)
+      const answer = await readAnswer(requestName, request.required, response)
+      this.#wasAnswered = true
+      return answer
     } catch (error) {
+      this.#wasAnswered ||= error instanceof BridgeError
       throw failureOf(
         error,
         requestName,

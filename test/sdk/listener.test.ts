@@ -1,9 +1,10 @@
 /** Listening: pages in order, across an unreachable node, until the caller or the owner's policy ends it. */
 import { afterEach, expect, test } from 'vitest'
 import type { ReceivedPage } from '../../sdk/index.ts'
-import { bridgeAt, message, sharedSessions, startedSession } from '../support/bridges.ts'
+import { bridgeAt, message, session, sharedSessions, startedSession } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
 import { type Answer, answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
+import { movableMs } from '../support/sdk-listener.ts'
 
 const open: FakeNode[] = []
 afterEach(async () => {
@@ -15,6 +16,8 @@ async function node(answer: Answer): Promise<FakeNode> {
   open.push(started)
   return started
 }
+
+const clockOf = (monotonicMs: () => number) => () => new Date(Date.now() + monotonicMs() - performance.now())
 
 /** Fits both an offer and the list of unacknowledged messages. */
 const page = (...messages: object[]) => ({
@@ -85,6 +88,48 @@ test('the client waits for an unreachable node with growing pauses, and reports 
 test('a node that was never reached is an immediate error', async () => {
   const { url } = await node(breaks)
   await expect(bridgeAt(url).listen().next()).rejects.toMatchObject({ code: 'unreachable' })
+})
+
+test('a node that answered only the start of the session may die during the first poll', async () => {
+  const starts: Answer = (_heard, _nth, response) => answerJson(response, 200, session())
+  const { url } = await node(inTurn(starts, breaks, breaks, gives(), gives(message(1))))
+  for await (const received of bridgeAt(url, { sessions: undefined }).listen()) {
+    expect(received.sequence).toBe(1)
+    break
+  }
+})
+
+test('a node that refused the first poll for now was reached', async () => {
+  const { url } = await node(inTurn(refuses(503, 'unavailable'), gives(message(1))))
+  for await (const received of bridgeAt(url).listen()) {
+    expect(received.sequence).toBe(1)
+    break
+  }
+})
+
+test('with a stored session a node may die during the first poll, which it held for seconds', async () => {
+  const monotonicMs = movableMs()
+  const holds: Answer = (_heard, _nth, response) => {
+    monotonicMs.advance(2000)
+    response.socket?.destroy()
+  }
+  const { url, heard } = await node(inTurn(holds, breaks, gives(), gives(message(1))))
+  for await (const received of bridgeAt(url, { monotonicMs, clock: clockOf(monotonicMs) }).listen()) {
+    expect(received.sequence).toBe(1)
+    break
+  }
+  expect(heard).toHaveLength(4)
+})
+
+test('an address that lets no session start is an immediate error, also after seconds', async () => {
+  const monotonicMs = movableMs()
+  const { url, heard } = await node((_heard, _nth, response) => {
+    monotonicMs.advance(2000)
+    response.socket?.destroy()
+  })
+  const bridge = bridgeAt(url, { monotonicMs, clock: clockOf(monotonicMs), sessions: undefined })
+  await expect(bridge.listen().next()).rejects.toMatchObject({ code: 'unreachable' })
+  expect(heard).toHaveLength(1)
 })
 
 test.each([

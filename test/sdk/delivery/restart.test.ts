@@ -4,6 +4,7 @@
  * BRIDGE_KILLS=3 restarts and kills it that often over each transport, instead of once.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Bridge, ListenTransport, ReceivedMessage } from '../../../sdk/index.ts'
 import { LocalError } from '../../../sdk/index.ts'
@@ -82,7 +83,7 @@ async function tellFor(owner: TestOwner, projectId: string, agent: TestAgent, te
     )
     if (status === 200) return
     if (status !== 0 && status !== 503) throw new Error(`the owner's message was answered ${status}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await setTimeout(20)
   }
 }
 
@@ -140,4 +141,16 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('the kill of a node, over
     expect(new Set(heard.map(({ body }) => body))).toEqual(new Set(expected))
     expect(new Set(offersOf(heard)).size).toBe(heard.length)
   })
+})
+
+test('a node killed during the very first poll loses no message', limit, async () => {
+  const { server, ada, tell } = await killable()
+  const ear = new Ear(bridgeOf(ada, { transports: ['long-poll'], sessions: sessionsOf(ada) }))
+  undo.push(() => ear.stop())
+  // A poll that was held for 2 seconds counts as an answer.
+  await setTimeout(3000)
+  await server.kill('SIGKILL')
+  await server.start()
+  await tell('after the kill')
+  await ear.heard('after the kill')
 })
