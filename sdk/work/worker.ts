@@ -108,7 +108,9 @@ export class Worker {
    */
   async #findOpen(): Promise<readonly Task[]> {
     const { signal } = this.#options
-    const wait = Math.min(limits.inboxWaitSeconds, Math.ceil(this.#idleLeftMs / 1000))
+    // The first list does not wait: a node that dies during a wait must have answered before.
+    const longest = this.#isHeard ? limits.inboxWaitSeconds : 0
+    const wait = Math.min(longest, Math.ceil(this.#idleLeftMs / 1000))
     const query = { state: 'open', role: 'assignee', limit: limits.pageDefault, signal } as const
     try {
       const { tasks } = await this.#parts.direct.list({ ...query, waitSeconds: wait })

@@ -41,7 +41,8 @@ export async function* following<T>(
   for (;;) {
     signal?.throwIfAborted()
     try {
-      const batch = await read({ after, limit, waitSeconds: limits.inboxWaitSeconds })
+      // The first read does not wait: a node that dies during a wait must have answered before.
+      const batch = await read({ after, limit, waitSeconds: isHeard ? limits.inboxWaitSeconds : 0 })
       if (failures > 0) onConnection?.(undefined)
       isHeard = true
       failures = 0
