@@ -9,7 +9,7 @@
  *
  * - The journal remembers the last 20,000 ids, twice what an inbox holds, to recognise redeliveries.
  * - At 16 MiB the file is renamed to `.old` and a new one starts with the remembered ids. So there are at
- *   most two files.
+ *   most two files. If the process was killed in between, or the disk was full, `.old` still has the ids.
  * - Only the holder of the listen lock rotates. Other processes only append. The holder reads their lines in
  *   `catchUp` and before it rotates. They detect that their file was rotated away.
  * - A line that a power cut left incomplete is skipped.
@@ -53,6 +53,8 @@ export class Journal {
   readonly #recorded = new Set<string>()
   readonly #marked: Record<Mark, Set<string>> = { printed: new Set(), done: new Set() }
   #file: FileHandle
+  /** True if the file has the ids of the files before it. */
+  #hasRemembered = false
   /** Bytes of the file that were read, always whole lines. */
   #readBytes = 0
 
@@ -71,6 +73,7 @@ export class Journal {
       await makePrivateFolder(dirname(path))
       const journal = new Journal(options, await open(path, 'a+', 0o600))
       await journal.#begin()
+      if (!journal.#hasRemembered) await journal.#recall()
       return journal
     } catch (error) {
       throw storageFailed(path, error)
@@ -193,6 +196,15 @@ export class Journal {
     await syncFolder(dirname(this.#path))
   }
 
+  /** Remembers what `.old` has, before all that the file has: a rotation was cut short, or there was none yet. */
+  async #recall(): Promise<void> {
+    const sets = [this.#recorded, this.#marked.printed, this.#marked.done]
+    const later = sets.map((set) => [...set])
+    for (const set of sets) set.clear()
+    for (const line of linesOf(await readText(`${this.#path}.old`))) this.#remember(line)
+    for (const [index, set] of sets.entries()) this.#keep(set, later[index] ?? [])
+  }
+
   /** Ends an incomplete last line, so that it does not merge with the next one. */
   async #untorn(): Promise<void> {
     if (await this.#readOn()) await this.#file.appendFile('\n')
@@ -234,6 +246,7 @@ export class Journal {
     if (line.kind === 'message') this.#keep(this.#recorded, [line.message.id])
     else if (line.kind !== 'remembered') this.#keep(this.#marked[line.kind], line.ids)
     else {
+      this.#hasRemembered = true
       this.#keep(this.#recorded, line.ids)
       this.#keep(this.#marked.printed, line.printed)
       this.#keep(this.#marked.done, line.done)

@@ -102,6 +102,31 @@ test('the oldest ids are forgotten first', async () => {
   }, bounds)
 })
 
+test.each([
+  ['killed before it began the new file', async () => rm(path)],
+  ['killed before it wrote the ids', async () => writeFile(path, '')],
+  ['stopped by a full disk', async () => writeFile(path, (await readFile(path, 'utf8')).slice(0, 60))],
+])('a rotation %s forgets nothing', async (_what, harm) => {
+  const bounds = { rotateBytes: 1, rememberedIds: 4 }
+  await withJournal(async (journal) => {
+    await journal.record([letter(1), letter(2), letter(3)])
+    await journal.recordDone([letter(2).id])
+    await journal.rotate()
+  }, bounds)
+  await harm()
+  const roomy = { rotateBytes: 10_000, rememberedIds: 4 }
+  await withJournal(async (journal) => {
+    expect(letters(journal, 1, 2, 3)).toEqual([true, true, true])
+    expect(journal.isDone(letter(2).id)).toBe(true)
+    await journal.record([letter(4), letter(5)])
+  }, roomy)
+  await withJournal(async (journal) => {
+    // The order of the ids is still that in which they were recorded.
+    expect(letters(journal, 1, 2, 3, 4, 5)).toEqual([false, true, true, true, true])
+    expect(journal.unprinted).toEqual([letter(3).id, letter(4).id, letter(5).id])
+  }, roomy)
+})
+
 const letters = (journal: Journal, ...sequences: number[]) =>
   sequences.map((sequence) => journal.has(letter(sequence).id))
 
