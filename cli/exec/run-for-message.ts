@@ -2,13 +2,13 @@
  * `listen --exec CMD`: runs a shell command for each message, with the message as JSON on its standard input.
  *
  * The command inherits our standard output and standard error. If the listen is interrupted or killed, the
- * command and every process in its group are ended too. Its message stays unacknowledged, so a later listen
- * delivers it again.
+ * command and every process in its group get SIGTERM, and SIGKILL after 10 seconds. Its message stays
+ * unacknowledged, so a later listen delivers it again.
  *
  * Contract §12.
  */
 import type { Message } from '../../sdk/index.ts'
-import { type ShellCommands, signalGroup } from './shell-commands.ts'
+import { type ShellCommands, stopper } from './shell-commands.ts'
 
 export interface CommandEnd {
   /** Null when a signal ended it. */
@@ -16,11 +16,8 @@ export interface CommandEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-/**
- * Time from SIGTERM to SIGKILL after the listen was killed; short, since the next listen may get the same
- * message.
- */
-const graceMs = 10_000
+/** Time from SIGTERM to SIGKILL; short, since the next listen may get the same message. */
+const defaultGraceMs = 10_000
 
 export interface MessageCommand {
   readonly shell: ShellCommands
@@ -33,14 +30,16 @@ export function runForMessage(
   { shell, command, environment }: MessageCommand,
   message: Message,
   signal: AbortSignal,
+  graceMs = defaultGraceMs,
 ): Promise<CommandEnd> {
   return new Promise((resolve, reject) => {
     const child = shell.start(command, { stdout: 'inherit', environment, graceMs })
-    const terminate = () => signalGroup(child, 'SIGTERM')
-    signal.addEventListener('abort', terminate, { once: true })
+    const stop = stopper(child, () => graceMs)
+    signal.addEventListener('abort', stop.now, { once: true })
     child.on('error', reject)
     child.on('close', (code, endedBy) => {
-      signal.removeEventListener('abort', terminate)
+      signal.removeEventListener('abort', stop.now)
+      stop.dispose()
       resolve({ code, signal: endedBy })
     })
     // A command may exit without reading its input. The resulting EPIPE is not a failure.

@@ -15,7 +15,7 @@ import type { ChildProcess } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
 import type { ClaimedTask, Task, WorkStoppedError } from '../../sdk/index.ts'
 import { CommandError } from '../exit-codes.ts'
-import { type ShellCommands, signalGroup } from './shell-commands.ts'
+import { type ShellCommands, stopper } from './shell-commands.ts'
 import { TaskOutput } from './task-output.ts'
 
 export interface TaskCommand {
@@ -89,19 +89,4 @@ function taskEnvironment(task: Task): Record<string, string> {
     BRIDGE_TASK_DUE_AT: task.due_at ?? '',
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => !value.includes('\0')))
-}
-
-function stopper(child: ChildProcess, graceMs: () => number) {
-  let timer: NodeJS.Timeout | undefined
-  const kill = () => signalGroup(child, 'SIGKILL')
-  return {
-    now: () => {
-      signalGroup(child, 'SIGTERM')
-      timer = setTimeout(kill, graceMs())
-      // When the command exits, kill what remains of its group at once.
-      child.once('exit', kill)
-      if (child.exitCode !== null || child.signalCode !== null) kill()
-    },
-    dispose: () => clearTimeout(timer),
-  }
 }

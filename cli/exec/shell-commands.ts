@@ -102,13 +102,40 @@ function startWatcher({ PATH }: Environment): ChildProcess {
 const hasExited = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null
 
-/** Sends a signal to a command and every process in its group. */
-export function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+/** Time for the last output of a stopped command. A process that left the group may hold its pipe open. */
+const lastOutputMs = 1000
+
+/** Stops a command and every process in its group, which get SIGTERM, and SIGKILL after the grace period. */
+export function stopper(child: ChildProcess, graceMs: () => number) {
+  let timer: NodeJS.Timeout | undefined
+  const kill = () => signalGroup(child, 'SIGKILL')
+  const exited = () => {
+    kill()
+    clearTimeout(timer)
+    timer = setTimeout(() => child.stdout?.destroy(), lastOutputMs)
+  }
+  return {
+    now: () => {
+      signalGroup(child, 'SIGTERM')
+      timer = setTimeout(kill, graceMs())
+      // When the command exits, kill what remains of its group at once.
+      child.once('exit', exited)
+      if (hasExited(child)) exited()
+    },
+    dispose: () => clearTimeout(timer),
+  }
+}
+
+/**
+ * Sends a signal to a command and every process in its group. A command that became another user, as `sudo`
+ * does, cannot be signalled. It runs to its end.
+ */
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return
   try {
     process.kill(-pid, signal)
   } catch (error) {
     // ESRCH: the group has already ended.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    if (!/^(ESRCH|EPERM)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
