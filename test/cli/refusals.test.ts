@@ -1,5 +1,5 @@
 /** Failures of commands, each with its exit code and its message, beside the successful case. */
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -75,6 +75,34 @@ test('messages in the outbox of one agent are not sent by the next agent of the 
   })
   expect((await cleo.bridge('outbox', 'flush')).stderr).toBe('nothing was due\n')
   expect(await readdir(home.path(cleo.name, 'outbox'))).toEqual([file])
+})
+
+test('a flush says that an entry is still being sent, instead of that nothing was due', async () => {
+  const address = bridge.url
+  const gone = await startNode(() => {})
+  await gone.close()
+  await moveTo(gone.url)
+  expect((await cleo.bridge('send', 'owner', 'first')).code).toBe(9)
+  await moveTo(address)
+  const [file = ''] = await readdir(home.path(cleo.name, 'outbox'))
+  const id = file.replace('.kept', '')
+  // A command that was killed while it sent the entry leaves it like this.
+  await rename(home.path(cleo.name, 'outbox', file), home.path(cleo.name, 'outbox', `${id}.sending`))
+  const because = 'if it was killed, the entry is due 2 minutes after it began\n'
+  expect(await cleo.bridge('outbox', 'flush', id)).toMatchObject({
+    code: 7,
+    stdout: '',
+    stderr: `bridge: another command is sending ${id}\nhint: ${because}`,
+  })
+  expect(await cleo.bridge('outbox', 'flush')).toMatchObject({
+    code: 0,
+    stderr: `another command is sending ${id}; ${because}`,
+  })
+  const clock = () => new Date(Date.now() + 121_000)
+  expect(await home.run(['outbox', 'flush', id, '--profile', cleo.name], { clock })).toMatchObject({
+    code: 0,
+    stdout: `sent from the outbox: ${id}\n`,
+  })
 })
 
 test('an entry older than six days is sent only if a person names it', async () => {

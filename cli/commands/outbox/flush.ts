@@ -15,20 +15,31 @@ export function outboxFlushCommand(context: CliContext, run = outboxFlush): Comm
     .action((ids: readonly string[]) => run(context, ids))
 }
 
+/** The outbox cannot tell whether that command still runs. */
+const hint = 'if it was killed, the entry is due 2 minutes after it began'
+
 export async function outboxFlush(context: CliContext, named: readonly string[]): Promise<void> {
   const { bridge, output, signal } = context
-  const ids = await findEntries(await openOutbox(context), named)
+  const outbox = await openOutbox(context)
+  const ids = await findEntries(outbox, named)
   const unsent: Flushed[] = []
+  const done = new Set<string>()
   let sent = 0
   for await (const flushed of (await bridge()).flush(ids.length === 0 ? undefined : ids, { signal })) {
     output.item(wireOf(flushed), flushedText(flushed))
+    done.add(flushed.entry.id)
     if (flushed.outcome === 'sent') sent += 1
     else unsent.push(flushed)
   }
   if (unsent.length > 0) {
     throw new CommandError('conflict', `the node refused ${unsent.length} of ${sent + unsent.length}`)
   }
-  if (sent === 0) output.note('nothing was due')
+  const sending = (await outbox.list()).flatMap(({ id, state }) => (state === 'sending' ? [id] : []))
+  const taken = sending.filter((id) => ids.includes(id) && !done.has(id))
+  if (taken.length > 0)
+    throw new CommandError('conflict', `another command is sending ${taken.join(', ')}`, { hint })
+  if (sending.length > 0) output.note(`another command is sending ${sending.join(', ')}; ${hint}`)
+  else if (sent === 0) output.note('nothing was due')
 }
 
 const wireOf = ({ entry, outcome, answer, error }: Flushed) => ({
