@@ -9,6 +9,9 @@ export async function takeLock(path: string): Promise<Lock | undefined> {
   try {
     return await sdk.takeLock(path)
   } catch (cause) {
-    throw new CommandError('unexpected', `cannot lock ${path}`, { cause })
+    const { code, errstr } = cause as NodeJS.ErrnoException & { readonly errstr?: string }
+    throw new CommandError('unexpected', `cannot lock ${path} (${errstr ?? code ?? String(cause)})`, {
+      cause,
+    })
   }
 }

@@ -115,7 +115,10 @@ export function profileSessions(
   }
 }
 
-/** Returns the peer directory that all processes of the profile share. */
+/**
+ * Returns the peer directory that all processes of the profile share. It is a cache: if it cannot be written,
+ * as on a full or read-only disk, the command continues, and the next one asks the node.
+ */
 export function profileDirectory(
   { peers: path }: ProfilePaths,
   nobody: KnownPeers,
@@ -126,7 +129,7 @@ export function profileDirectory(
       const stored = (await learnt(path)) as Partial<KnownPeers> | undefined
       return Array.isArray(stored?.peers) ? { ...nobody, ...stored } : nobody
     },
-    save: (known) => write(path, known),
+    save: (known) => write(path, known).catch(() => {}),
   }
 }
 

@@ -56,6 +56,18 @@ test('a profile is written with private files and read back', async () => {
   expect(await readKeyFile(paths().key(record.credential_id))).toBe('pem')
 })
 
+test('a cache of peers that cannot be written fails no command', async () => {
+  await mkdir(paths().peers, { recursive: true })
+  const directory = profileDirectory(paths(), nobodyKnown, writeJson)
+  await directory.save({ ...nobodyKnown, owner_conversation_id: record.agent.id })
+  expect(await directory.load()).toEqual(nobodyKnown)
+})
+
+test('a lock that cannot be taken says why', async () => {
+  await mkdir(paths().lock, { recursive: true })
+  await expect(takeLock(paths().lock)).rejects.toThrow(`cannot lock ${paths().lock} (EISDIR)`)
+})
+
 test('folders made by the program are private', async () => {
   await stored()
   for (const folder of [join(home, 'profiles'), paths().folder]) {
