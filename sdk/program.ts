@@ -18,6 +18,7 @@ export { endpointFault } from './contract/helper/endpoint.ts'
 export { helperErrors } from './contract/helper/errors.ts'
 export { transferLimits } from './contract/helper/limits.ts'
 export {
+  filenameRule,
   isFilename,
   type Manifest,
   type ManifestPart,

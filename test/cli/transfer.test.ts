@@ -83,6 +83,19 @@ test.each(['My notes.txt', '.gitignore', "-it's $(id)"])(
   },
 )
 
+test('a file whose name cannot travel is sent under another name', async () => {
+  await writeFile(sent('übersicht.txt'), bytes)
+  expect(await ines.bridge('transfer', 'send', sent('übersicht.txt'), '--to', 'jon')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^bridge: the name must be .*\nhint: --name NAME gives the recipient another name/,
+    ),
+  })
+  expect(await upload(sent('übersicht.txt'), '--name', 'overview.txt')).toMatchObject({
+    filename: 'overview.txt',
+  })
+})
+
 test('with --json the transfer is on standard output, and progress on standard error, one line each', async () => {
   const { code, stdout, stderr } = await ines.bridge('transfer', 'send', sent(), '--to', 'jon', '--json')
   expect(code).toBe(0)

@@ -1,4 +1,5 @@
 /** `bridge transfer send`. */
+import { basename } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, invalid, seconds } from '../../command.ts'
 import type { Agent, CliContext } from '../../context.ts'
@@ -26,7 +27,7 @@ export function transferSendCommand(context: CliContext, run = transferSend): Co
     .description('Offer files to a peer and upload them. The command ends when the node has verified them.')
     .argument('<file...>', 'the file, or several')
     .option('--to <peer>', 'name or id')
-    .option('--name <name>', 'file name for the recipient: letters, digits, ".", "_" and "-"')
+    .option('--name <name>', 'file name for the recipient, in printable ASCII')
     .option('--ttl <duration>', 'how long the offer stays open (default 24h, at most 7d)', ttl)
     .option(
       '--encrypt',
@@ -96,6 +97,8 @@ async function sendOne(
   const { bridge, paths } = agent
   const { to, name, ttl: ttlSeconds, resume, encrypt, direct: isDirect } = options
   const seal = encrypt === false ? undefined : { required: encrypt === true }
+  // A resumed transfer has its name.
+  if (resume === undefined) await requireName(name ?? basename(file))
   if (isDirect === true) await requireServable(file)
   const direct = isDirect === true ? serving(context, bridge, options) : undefined
   let offered = resume
@@ -136,6 +139,17 @@ async function sendOne(
     }
     throw error
   }
+}
+
+/** Checks the name before a large file is read or sealed. @throws CommandError */
+async function requireName(name: string): Promise<void> {
+  const { filenameRule, isFilename, transferLimits } = await import('../../../sdk/program.ts')
+  if (isFilename(name)) return
+  throw new CommandError(
+    'usage',
+    `the name must be 1 to ${transferLimits.filenameChars} characters: ${filenameRule}`,
+    { hint: '--name NAME gives the recipient another name, for one file at a time' },
+  )
 }
 
 /** Checks that options for a single file are not given with several. @throws CommandError */
