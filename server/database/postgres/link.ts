@@ -18,8 +18,8 @@ export class Link {
   readonly #settings: ConnectionSettings
   /** Runs on each new connection before anything else. */
   check: (connection: PostgresConnection) => Promise<void> = async () => {}
-  #open: Promise<Linked> | undefined
-  #last: PostgresConnection | undefined
+  #linked: Linked | undefined
+  #opening: Promise<Linked> | undefined
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
@@ -27,15 +27,16 @@ export class Link {
 
   /** Whether the last connection that was opened can still be used. */
   get isOpen(): boolean {
-    return this.#last !== undefined && !this.#last.isBroken
+    return this.#linked !== undefined && !this.#linked.connection.isBroken
   }
 
-  /** @throws the error of connecting */
+  /** Callers that need a new connection at the same time get the same one. @throws the error of connecting */
   async get(): Promise<Linked> {
-    const linked = await this.#open?.catch(() => undefined)
-    if (linked !== undefined && !linked.connection.isBroken) return linked
-    this.#open = this.#connect()
-    return this.#open
+    if (this.#linked !== undefined && this.isOpen) return this.#linked
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = undefined
+    })
+    return this.#opening
   }
 
   async #connect(): Promise<Linked> {
@@ -43,8 +44,8 @@ export class Link {
     try {
       const server = await serverOf(connection)
       await this.check(connection)
-      this.#last = connection
-      return { connection, server }
+      this.#linked = { connection, server }
+      return this.#linked
     } catch (error) {
       await connection.close()
       throw error
@@ -52,8 +53,8 @@ export class Link {
   }
 
   async close(): Promise<void> {
-    const linked = await this.#open?.catch(() => undefined)
-    await linked?.connection.close()
+    await this.#opening?.catch(() => undefined)
+    await this.#linked?.connection.close()
   }
 }
 

@@ -7,6 +7,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Link } from '../../../server/database/postgres/link.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
 import { isOnPostgres, onDatabase, storeSettings } from '../../support/postgres.ts'
@@ -109,5 +110,17 @@ describe.skipIf(!isOnPostgres)('a node on PostgreSQL', () => {
     await expect.poll(ready, { interval: 50 }).toBe(200)
     expect(performance.now() - openedMs).toBeLessThan(2000)
     expect(await bridge.ada.send(conversation, bridge.ben.id, 'back again')).toBeTruthy()
+  })
+
+  test('questions that meet a broken connection at the same time open one in its place', async () => {
+    const link = new Link({ url: proxy.url })
+    const { connection: first } = await link.get()
+    proxy.shut()
+    await expect.poll(() => first.isBroken).toBe(true)
+    proxy.open()
+    const opened = await Promise.all(Array.from({ length: 8 }, () => link.get()))
+    const connections = new Set(opened.map(({ connection }) => connection))
+    for (const each of connections) await each.close()
+    expect(connections.size).toBe(1)
   })
 })
