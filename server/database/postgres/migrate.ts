@@ -108,8 +108,11 @@ async function makeTable(connection: PostgresConnection): Promise<void> {
   }
 }
 
+/** A process that stands still loses its locks after 5 s. The nodes that serve meanwhile wait for them. */
+const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'"
+
 async function inTransaction<T>(connection: PostgresConnection, act: () => Promise<T>): Promise<T> {
-  await connection.query({ text: 'BEGIN' })
+  await connection.query({ text: begin })
   try {
     const result = await act()
     await connection.query({ text: 'COMMIT' })

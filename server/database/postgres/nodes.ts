@@ -67,12 +67,16 @@ export async function joinDatabase(connection: PostgresConnection, node: Joining
   }
 }
 
+/** While a node holds the lock, no other one can beat. So it loses the lock if it stands still for 2 s. */
+const begin = `BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s';
+  SET LOCAL idle_in_transaction_session_timeout = '2s'`
+
 /** Returns what keeps this node out, if it comes from a node that may be alive. */
 export async function tryJoining(
   connection: PostgresConnection,
   node: Joining,
 ): Promise<Obstacle | undefined> {
-  await connection.query({ text: "BEGIN; SET LOCAL lock_timeout = '5s'" })
+  await connection.query({ text: begin })
   try {
     await connection.query({ text: 'LOCK TABLE nodes IN EXCLUSIVE MODE' })
     const { rows } = await connection.query<Neighbour>({ text: neighbours })

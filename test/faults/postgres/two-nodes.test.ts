@@ -6,9 +6,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrations } from '../../../server/database/migrations/index.ts'
 import type { SharedSettings } from '../../../server/database/nodes.ts'
-import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
+import { PostgresConnection, type Statement } from '../../../server/database/postgres/connection.ts'
 import { createPostgresInstallation } from '../../../server/database/postgres/database.ts'
+import { migrate } from '../../../server/database/postgres/migrate.ts'
 import { joinDatabase, tryJoining } from '../../../server/database/postgres/nodes.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 
@@ -48,6 +50,21 @@ describe.skipIf(!hasPostgres)('a second node', () => {
   const set = (text: string, values: readonly unknown[] = []) =>
     connection.query({ text: `UPDATE nodes SET ${text}`, values })
   const holder = async () => (await cluster.query<{ id: string }>('SELECT id FROM nodes'))[0]?.id
+
+  const locked = (table: string) =>
+    expect
+      .poll(() =>
+        cluster.query(
+          "SELECT 1 FROM pg_locks WHERE granted AND relation = to_regclass($1) AND mode LIKE '%ExclusiveLock' AND mode <> 'RowExclusiveLock'",
+          [table],
+        ),
+      )
+      .toHaveLength(1)
+  /** Replaces the connection, whose transaction was ended. */
+  const renew = async () => {
+    connection.drop()
+    connection = await PostgresConnection.open({ url: cluster.url })
+  }
 
   const shared = { portalOrigin: 'https://bridge.example', packages: 's3://agents/bridge' }
   const there = `node first \\(process ${process.pid} on \\S+\\)`
@@ -160,5 +177,41 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     expect(tookMs).toBeGreaterThan(900)
     expect(tookMs).toBeLessThan(5000)
     expect(await holder()).toBe('second')
+  })
+
+  /** A node that is suspended, or loses the network, once it holds the lock of this table. */
+  const standsStillAt = (table: string) =>
+    new Proxy(connection, {
+      get: (target, key) =>
+        key === 'query'
+          ? async (statement: Statement) => {
+              const answer = await target.query(statement)
+              return statement.text.startsWith(`LOCK TABLE ${table} `) ? new Promise(() => {}) : answer
+            }
+          : Reflect.get(target, key),
+    })
+  /** Runs a statement as soon as no lock of a suspended node is in its way. */
+  const within = async (seconds: number, text: string) => {
+    const other = await PostgresConnection.open({ url: cluster.url })
+    try {
+      await other.query({ text: `SET lock_timeout = '${seconds}s'` })
+      return (await other.query({ text })).count
+    } finally {
+      await other.close()
+    }
+  }
+
+  test('that stands still while it joins stops the beats of the first one for 2 s at most', async () => {
+    void tryJoining(standsStillAt('nodes'), joining('second', shared))
+    await locked('nodes')
+    expect(await within(4, 'UPDATE nodes SET beat = beat + 1')).toBe(1)
+    await renew()
+  })
+
+  test('that stands still while it looks for migrations stops the readiness of the first one for 5 s at most', async () => {
+    void migrate(standsStillAt('schema_migrations'), migrations, () => new Date())
+    await locked('schema_migrations')
+    expect(await within(7, 'SELECT number FROM schema_migrations')).toBe(migrations.length)
+    await renew()
   })
 })
