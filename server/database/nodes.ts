@@ -13,6 +13,8 @@ export interface Nodes {
   leads(): boolean
   /** Calls back each time this node becomes the leader. */
   onLead(act: () => void): void
+  /** Calls back each time this node serves again after the others may have counted it as ended. */
+  onReturn(act: () => void): void
   /** Lets another node lead, before this one ends. It answers requests until then. */
   stepDown(): Promise<void>
   /** Lists the nodes that are alive, by name. */
@@ -77,6 +79,7 @@ export function loneNode(id: string, self: NodeSelf | undefined, clock: () => Da
     isMember: () => true,
     leads: () => true,
     onLead: () => {},
+    onReturn: () => {},
     stepDown: async () => {},
     ended: () => [],
     async list() {

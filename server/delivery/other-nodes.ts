@@ -54,8 +54,8 @@ export class OtherNodes {
     for (const row of rows) this.take(row.node_id, row)
   }
 
-  keepNodes(ids: readonly string[]): void {
-    this.#keep((nodeId) => ids.includes(nodeId))
+  keepNodes(ids: ReadonlySet<string>): void {
+    this.#keep((nodeId) => ids.has(nodeId))
   }
 
   #keep(isKept: (nodeId: string, agentId: string) => boolean): void {
@@ -89,21 +89,34 @@ export function followOtherNodes(
   let isStale = true
   let busy = false
   let round = 0
+  let alive: ReadonlySet<string> = new Set()
+  /** What the other nodes tell while the table is read, which the answer may lack. */
+  let told: (() => void)[] | undefined
+  const readTable = async () => {
+    isStale = false
+    told = []
+    try {
+      others.takeAll(await listeners.readOthers())
+      for (const take of told) take()
+    } catch (error) {
+      isStale = true
+      throw error
+    } finally {
+      told = undefined
+    }
+  }
   const run = async () => {
     round += 1
-    if (isStale || bus.mode === 'polled') {
-      isStale = false
-      try {
-        others.takeAll(await listeners.readOthers())
-        outage.end()
-      } catch (error) {
-        isStale = true
-        throw error
-      }
-    } else if (round % checkRounds === 0) {
-      others.keepNodes(await listeners.readNodes())
-      outage.end()
-    }
+    if (isStale || bus.mode === 'polled') await readTable()
+    else if (round % checkRounds === 0) {
+      const found = new Set(await listeners.readNodes())
+      others.keepNodes(found)
+      const isNew = [...found].some((id) => !alive.has(id))
+      alive = found
+      // A node that was late for a beat has listeners that were forgotten here.
+      if (isNew) await readTable()
+    } else return
+    outage.end()
   }
   const tick = () => {
     if (busy) return
@@ -116,9 +129,11 @@ export function followOtherNodes(
         busy = false
       })
   }
-  bus.hear('presence', ([agent_id, project_id, waiting, listening, since, ended_at], from) =>
-    others.take(from, { agent_id, project_id, waiting, listening, since, ended_at }),
-  )
+  bus.hear('presence', ([agent_id, project_id, waiting, listening, since, ended_at], from) => {
+    const take = () => others.take(from, { agent_id, project_id, waiting, listening, since, ended_at })
+    take()
+    told?.push(take)
+  })
   bus.onGap(() => {
     isStale = true
     tick()

@@ -5,6 +5,7 @@
  */
 import type { Bus } from '../bus/bus.ts'
 import type { Listener, Listeners } from '../database/listeners.ts'
+import type { Nodes } from '../database/nodes.ts'
 import { Outage } from '../outage.ts'
 
 /** The present waits of an agent at this node. */
@@ -12,6 +13,7 @@ export type Waits = Omit<Listener, 'since'>
 
 export interface OwnListenersServices {
   readonly bus: Pick<Bus, 'tell' | 'onGap'>
+  readonly nodes: Pick<Nodes, 'onReturn'>
   readonly now: () => Date
   /** Returns the present waits of an agent. Undefined if it has had none. */
   readonly waitsOf: (agentId: string) => Waits | undefined
@@ -42,17 +44,21 @@ export class OwnListeners {
     this.#services = services
     this.#listeners = listeners
     // A crash of the database may have emptied the table.
-    services.bus.onGap(() => {
-      for (const agentId of this.#told.keys()) this.#changed.add(agentId)
-      this.#told.clear()
-      this.#schedule()
-    })
+    services.bus.onGap(() => this.#tellAgain())
+    // The others have forgotten the waits of a node that they counted as ended.
+    services.nodes.onReturn(() => this.#tellAgain())
     this.#cleaner = setInterval(() => this.#clean(), cleanEveryMs).unref()
   }
 
   /** Must be called after each change of the waits of an agent. */
   changed(agentId: string): void {
     this.#changed.add(agentId)
+    this.#schedule()
+  }
+
+  #tellAgain(): void {
+    for (const agentId of this.#told.keys()) this.#changed.add(agentId)
+    this.#told.clear()
     this.#schedule()
   }
 

@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Bus } from '../bus/bus.ts'
 import type { Listeners } from '../database/listeners.ts'
+import type { Nodes } from '../database/nodes.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import { followOtherNodes, OtherNodes } from './other-nodes.ts'
 import { OwnListeners } from './own-listeners.ts'
@@ -10,7 +11,11 @@ import type { PresenceChanges } from './presence-changes.ts'
 
 export interface SharingServices {
   readonly bus: Bus
-  readonly store: { readonly listeners?: Listeners; readonly steady: Pick<SteadyClock, 'now'> }
+  readonly store: {
+    readonly listeners?: Listeners
+    readonly nodes: Pick<Nodes, 'onReturn'>
+    readonly steady: Pick<SteadyClock, 'now'>
+  }
   readonly log: Pick<FastifyBaseLogger, 'error'>
 }
 
@@ -29,7 +34,7 @@ export function sharePresence(
   { bus, store, log }: SharingServices,
   changes: PresenceChanges,
 ): Sharing | undefined {
-  const { listeners, steady } = store
+  const { listeners, nodes, steady } = store
   if (listeners === undefined) return undefined
   const others = new OtherNodes(changes)
   const toldPeople = new Map<string, number>()
@@ -47,7 +52,7 @@ export function sharePresence(
     },
     follow(presence) {
       const { waitsOf } = presence
-      own = new OwnListeners({ bus, log, now: steady.now, waitsOf }, listeners)
+      own = new OwnListeners({ bus, nodes, log, now: steady.now, waitsOf }, listeners)
       stopFollowing = followOtherNodes({ bus, log }, others, listeners)
       bus.hear('person', ([key, at]) => presence.heardOfPerson(key, new Date(at)))
     },

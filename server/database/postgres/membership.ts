@@ -58,6 +58,7 @@ export class Membership implements Nodes {
   readonly id: string
   readonly #options: MembershipOptions
   readonly #acts: (() => void)[] = []
+  readonly #returns: (() => void)[] = []
   /** When the last confirmed beat was sent. */
   #beatMs = Number.NEGATIVE_INFINITY
   readonly #lease: Lease
@@ -119,6 +120,10 @@ export class Membership implements Nodes {
 
   onLead(act: () => void): void {
     this.#acts.push(act)
+  }
+
+  onReturn(act: () => void): void {
+    this.#returns.push(act)
   }
 
   async list(): Promise<NodeEntry[]> {
@@ -215,8 +220,10 @@ export class Membership implements Nodes {
     })
     this.#noteOldest(rows[0]?.oldest ?? 0)
     if (count === 0) await this.#joinAgain(connection)
+    const wasAway = askedMs - this.#beatMs >= deadAfterMs
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
     this.#beatMs = askedMs
+    if (wasAway) for (const act of this.#returns) act()
     this.#noted(await removeDead(connection))
     await this.#lease.keep(connection)
   }

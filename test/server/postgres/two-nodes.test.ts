@@ -79,6 +79,41 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     expect(await both(id)).toEqual([gone, gone])
   })
 
+  test.each(['was suspended', 'runs'] as const)(
+    'an agent listens again at a node that the others had counted as ended, although it %s',
+    async (how) => {
+      const { ben, first, second } = nodes
+      const stream = openEvents(agentAt(second, ben))
+      await stream.opened
+      const listeningAt = async (node: { url: string }) => (await seenAt(node, ben.id)).listening_now
+      await expect.poll(() => listeningAt(first), { timeout: 8000 }).toBe(true)
+      if (how === 'was suspended') process.kill(second.pid, 'SIGSTOP')
+      try {
+        await expect
+          .poll(
+            async () => {
+              // A step of the clock of the database does the same to a node that runs.
+              await onDatabase(first.data, (client) =>
+                client.query("UPDATE nodes SET seen_at = seen_at - interval '11 s' WHERE pid = $1", [
+                  second.pid,
+                ]),
+              )
+              return listeningAt(first)
+            },
+            { timeout: 15_000 },
+          )
+          .toBe(false)
+      } finally {
+        process.kill(second.pid, 'SIGCONT')
+      }
+      await expect.poll(() => listeningAt(first), { timeout: 8000 }).toBe(true)
+      expect(stream.events.some(({ type }) => type === 'end')).toBe(false)
+      stream.close()
+      await stream.ended
+    },
+    40_000,
+  )
+
   test('repeated long-polls are stored once, and the owner counts as connected at both nodes', async () => {
     const { ben, second, first, ada } = nodes
     const there = agentAt(second, ben)
