@@ -4,6 +4,8 @@
  * - A beat every two seconds says that the node is alive. If its last beat is older than ten seconds, the
  *   others count it as ended and remove it. It then answers nothing until it has joined again.
  * - One node leads: it holds a lease, see `lease.ts`. The others look every second whether it is free.
+ * - If the clock of the database is set, all beats look old or in the future. A node notices that at its own
+ *   beat, and removes no node until each has had ten seconds to beat by the new clock.
  * - A node believes in its own beat and lease from the moment it asked for them. So it stops believing before
  *   the others do.
  */
@@ -50,6 +52,8 @@ export interface MembershipOptions {
 }
 
 const againAfterMs = 250
+/** By how much the clock of the database may run ahead of that of the node between two beats. */
+const driftMs = 1000
 
 /** Those of the process, also if something replaces them later: a node whose beats stop counts as ended. */
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis
@@ -63,6 +67,10 @@ export class Membership implements Nodes {
   #beatMs = Number.NEGATIVE_INFINITY
   readonly #lease: Lease
   readonly #ended: EndedNodes
+  /** When the last beat was sent whose answer arrived. */
+  #askedMs: number | undefined
+  /** When this node noticed that the clock of the database was set. */
+  #clockSetMs = Number.NEGATIVE_INFINITY
   #lagMs = 0
   readonly #outage = new Outage()
   #isLeaving = false
@@ -214,18 +222,32 @@ export class Membership implements Nodes {
     const { load, monotonicMs } = this.#options
     const askedMs = monotonicMs()
     const { percent, waits } = load()
-    const { count, rows } = await connection.query<{ oldest: number }>({
+    const { rows } = await connection.query<{ oldest: number; elapsed_ms: number }>({
       ...beat,
       values: [this.id, percent, waits, Math.round(this.#lagMs)],
     })
-    this.#noteOldest(rows[0]?.oldest ?? 0)
-    if (count === 0) await this.#joinAgain(connection)
+    const [row] = rows
+    this.#noteOldest(row?.oldest ?? 0)
+    this.#noteElapsed(row?.elapsed_ms, askedMs)
+    if (row === undefined) await this.#joinAgain(connection)
     const wasAway = askedMs - this.#beatMs >= deadAfterMs
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
     this.#beatMs = askedMs
     if (wasAway) for (const act of this.#returns) act()
-    this.#noted(await removeDead(connection))
+    if (askedMs - this.#clockSetMs >= deadAfterMs) this.#noted(await removeDead(connection))
     await this.#lease.keep(connection)
+  }
+
+  /**
+   * Compares the time between two beats by both clocks. The database knows none if it had no beat of this node,
+   * and a shorter one if the answer to a beat was lost.
+   */
+  #noteElapsed(elapsedMs: number | undefined, askedMs: number): void {
+    const lastMs = this.#askedMs
+    this.#askedMs = askedMs
+    if (elapsedMs === undefined || lastMs === undefined) return
+    const mostMs = this.#options.monotonicMs() - lastMs
+    if (elapsedMs < -driftMs || elapsedMs > mostMs + driftMs) this.#clockSetMs = askedMs
   }
 
   #noteOldest(oldest: number): void {
@@ -258,7 +280,9 @@ export class Membership implements Nodes {
 const beat = {
   name: 'beat',
   text: `UPDATE nodes SET seen_at = clock_timestamp(), beat = beat + 1, load_percent = $2, waits = $3,
-    lag_ms = $4 WHERE id = $1 RETURNING (SELECT number FROM oldest_program) AS oldest`,
+    lag_ms = $4 FROM (SELECT seen_at FROM nodes WHERE id = $1) AS before WHERE id = $1
+    RETURNING (SELECT number FROM oldest_program) AS oldest,
+      extract(epoch FROM nodes.seen_at - before.seen_at) * 1000 AS elapsed_ms`,
 }
 
 const leave = { name: 'leave', text: 'DELETE FROM nodes WHERE id = $1' }

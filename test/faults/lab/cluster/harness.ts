@@ -12,6 +12,7 @@ import { isOnPostgres } from '../../../support/postgres.ts'
 import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
 import { type Ending, freePort, type ProcessOptions, type ServerProcess } from '../../../support/process.ts'
 import { type Link, startLink } from './link.ts'
+import { clockThatCanBeSet } from './set-clock.ts'
 
 /** The programs without which this machine has no harness, or an empty text. */
 export const lackingPrograms = [
@@ -236,12 +237,3 @@ async function requireStandby(primary: Cluster): Promise<void> {
   while ((await primary.query(following)).length === 0) await sleep(20)
   await primary.requireStandby()
 }
-
-/** Puts a function that a test can set in place of the clock that the nodes read. */
-const clockThatCanBeSet = `
-  CREATE SCHEMA shim;
-  CREATE TABLE shim.clock (ahead interval);
-  INSERT INTO shim.clock VALUES ('0');
-  CREATE FUNCTION shim.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
-    AS 'SELECT pg_catalog.clock_timestamp() + ahead FROM shim.clock';
-  ALTER ROLE postgres IN DATABASE postgres SET search_path = public, shim, pg_catalog`
