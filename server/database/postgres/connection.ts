@@ -55,8 +55,11 @@ export const unlimitedAnswers: ConnectionLimits = {
 
 const looks = 5
 
+/** A server that does not close its end by then is not waited for. */
+const closesWithinMs = 1000
+
 /** Those of the process, also if something replaces them later: a statement under way is not given up then. */
-const { setInterval: startWatch, clearInterval: stopWatch } = globalThis
+const { setInterval: startWatch, clearInterval: stopWatch, setTimeout: startTimer } = globalThis
 
 /** SQLite has no truth values, so the rest of the server reads 1 and 0. */
 const parsers = new Map<number, (text: string) => unknown>([
@@ -184,6 +187,8 @@ export class PostgresConnection {
   async close(): Promise<void> {
     this.#failure ??= new Error('the connection to the database is closed')
     stopWatch(this.#watch)
+    const { stream } = this.#client.connection
+    startTimer(() => stream.destroy(), closesWithinMs).unref()
     await this.#client.end().catch(() => {})
   }
 }
