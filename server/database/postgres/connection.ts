@@ -96,6 +96,7 @@ export class PostgresConnection {
     this.#answerWithinMs = answerWithinMs
     const broken = (error?: unknown) => {
       this.#failure ??= error ?? new Error('the connection to the database ended')
+      stopWatch(this.#watch)
     }
     client.on('error', broken)
     client.on('end', () => broken())

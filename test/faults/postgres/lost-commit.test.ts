@@ -2,6 +2,8 @@
  * A COMMIT whose answer is lost, and a database that does not answer. The node never believes a transaction
  * number that a crashed server may have given to another transaction. Each wait has a limit.
  */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isTrouble, PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { fateOf, Link } from '../../../server/database/postgres/link.ts'
@@ -28,6 +30,23 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
     await connection.query({ text: 'INSERT INTO kept DEFAULT VALUES' })
     return rows[0]?.xid ?? ''
   }
+
+  test('is freed after the server has ended it', async () => {
+    const opened = async () => new WeakRef(await PostgresConnection.open({ url: cluster.url }))
+    const connection = await opened()
+    expect(connection.deref()?.isBroken).toBe(false)
+    await cluster.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agent-bridge'",
+    )
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await expect
+      .poll(() => {
+        collect()
+        return connection.deref()
+      })
+      .toBeUndefined()
+  })
 
   test('does not believe a number that was given to another transaction after a crash', async () => {
     await cluster.query('CREATE TABLE kept (id serial)')
