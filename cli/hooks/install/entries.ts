@@ -95,6 +95,18 @@ export function indexOfOurs(elements: readonly unknown[], { value }: Entry): num
   return elements.findIndex((element) => commandsOf(element).join('\n') === ours)
 }
 
+/**
+ * Whether the data has more commands of these elements than `kept`, because the user joined them with others or
+ * moved them.
+ */
+export function hasMoreOf(entries: readonly Entry[], data: unknown, kept: unknown): boolean {
+  const ours = new Set(
+    entries.filter(({ appended }) => appended === true).flatMap(({ value }) => commandsOf(value)),
+  )
+  const countIn = (whole: unknown) => commandsOf(whole).filter((command) => ours.has(command)).length
+  return countIn(data) > countIn(kept)
+}
+
 function commandsOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(commandsOf)
   if (!isObject(value)) return []

@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CommandError } from '../../exit-codes.ts'
 import { type Attributes, type Disk, lookAt } from './disk.ts'
 import { draftOf } from './drafts.ts'
-import { type Entry, MisfitError, withEntry, withoutEntry } from './entries.ts'
+import { type Entry, hasMoreOf, MisfitError, withEntry, withoutEntry } from './entries.ts'
 import { insertIntoJson, removeFromJson } from './json-edit.ts'
 import { type SharedRecord, sha256 } from './record.ts'
 import { appendToToml, removeFromToml } from './toml-edit.ts'
@@ -233,6 +233,7 @@ function removed(current: Buffer, { entries, original }: SharedRecord, format: F
   const backwards = entries.toReversed()
   try {
     const expected = backwards.reduce((before, entry) => withoutEntry(before, entry, kept), data)
+    if (hasMoreOf(entries, expected, kept)) throw new MisfitError('our hooks stand among others')
     let rest: string | undefined = text
     for (const entry of backwards) {
       const before: unknown = rest === undefined ? undefined : format.parse(rest)

@@ -130,6 +130,24 @@ test('40 homes keep what the user adds after the installation', async () => {
   )
 })
 
+test.each([
+  [
+    'joined with a hook of the user',
+    (groups: Groups) => [{ hooks: [...handlersOf(groups), { command: 'mine' }] }],
+  ],
+  ['joined to one group', (groups: Groups) => [{ hooks: handlersOf(groups) }]],
+])('hooks that the user has %s are not left behind', async (_what, edit) => {
+  const desk = await emptyHome()
+  await done(desk, 'install', 'codex')
+  const file = JSON.parse(await readCodex(desk, 'hooks.json'))
+  file.hooks.SessionStart = edit(file.hooks.SessionStart)
+  await put(join(desk.folder, '.codex', 'hooks.json'), JSON.stringify(file))
+  for (const action of ['install', 'uninstall']) await expectRefusal(desk, action, /cannot be told apart/)
+})
+
+type Groups = { readonly hooks: readonly object[] }[]
+const handlersOf = (groups: Groups): object[] => groups.flatMap(({ hooks }) => hooks)
+
 describe('refused, with nothing written', () => {
   const config = '.codex/config.toml'
   test.each<[string, string, string, RegExp]>([
