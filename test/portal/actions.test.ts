@@ -57,6 +57,44 @@ inChromium('the page', () => {
     }
   })
 
+  test('keeps what is typed while a note to every agent is on its way, and sends it to each of them', async () => {
+    const { page } = visitor
+    const isLate = Promise.withResolvers<void>()
+    const refusal = {
+      error: 'capacity_reached',
+      message: 'Full.',
+      request_id: 'r',
+      retryable: false,
+      details: {},
+    }
+    const messages = `**/api/admin/projects/${bridge.project.id}/messages`
+    await page.route(messages, async (route) => {
+      await isLate.promise
+      const { recipient_agent_id: to } = route.request().postDataJSON()
+      await (to === bridge.ben.id ? route.fulfill({ status: 429, json: refusal }) : route.continue())
+    })
+    await page.goto(root)
+    await button('Message all agents').click()
+    const box = page.getByLabel('Note to 2 agents')
+    await box.fill('The first note.')
+    await button('Send to all').click()
+    await button('Sending… 0 of 2').waitFor()
+    await box.press('End')
+    await page.keyboard.type(' And more.')
+    isLate.resolve()
+    await page.getByText('The inbox is full.').waitFor()
+    await button('Send to all').waitFor()
+    expect(await box.inputValue()).toBe('The first note. And more.')
+    await page.unroute(messages)
+    visitor.faults.length = 0
+    await button('Send to all').click()
+    await expect.poll(() => box.inputValue()).toBe('')
+    const received = async (agent: TestBridge['ada']) =>
+      (await agent.inbox()).messages.map(({ body }) => body).filter((body) => body.startsWith('The first'))
+    expect(await received(bridge.ada)).toEqual(['The first note.', 'The first note. And more.'])
+    expect(await received(bridge.ben)).toEqual(['The first note. And more.'])
+  })
+
   test('says for each agent why its note was refused, and keeps the text', async () => {
     const { page } = visitor
     const { owner } = bridge

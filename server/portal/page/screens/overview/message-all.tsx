@@ -25,12 +25,15 @@ export function MessageAll({ project, agents }: Props) {
   const [isOpen, open] = useState(false)
   const [body, setBody] = useState('')
   const [receipts, setReceipts] = useState<readonly Receipt[]>([])
-  // One key for each agent, kept until its message is stored: a second try sends only what is missing.
+  // One key for each agent, kept until its message is stored: a second try sends only what is missing. Each text
+  // has keys of its own.
   const keys = useRef(new Map<string, string>())
+  // Keys of the text that the receipts are for.
+  const sentWith = useRef(keys.current)
   const enabled = agents.filter(({ state }) => state === 'enabled')
   const send = async (agent: SnapshotAgent): Promise<Receipt> => {
-    const idempotencyKey = keys.current.get(agent.id) ?? freshKey()
-    keys.current.set(agent.id, idempotencyKey)
+    const idempotencyKey = sentWith.current.get(agent.id) ?? freshKey()
+    sentWith.current.set(agent.id, idempotencyKey)
     try {
       const input = { recipient_agent_id: agent.id, type: 'note' as const, body }
       const { conversation_id, sequence } = await owner.messages.send(project, input, { idempotencyKey })
@@ -40,22 +43,24 @@ export function MessageAll({ project, agents }: Props) {
     }
   }
   const { isBusy, submit } = useSubmitting(async () => {
-    const done = new Map(
-      receipts.filter(({ path }) => path !== undefined).map((each) => [each.agent.id, each]),
-    )
+    const known = sentWith.current === keys.current ? receipts : []
+    sentWith.current = keys.current
+    const done = new Map(known.filter(({ path }) => path !== undefined).map((each) => [each.agent.id, each]))
+    setReceipts([...done.values()])
     for (const agent of enabled) {
       if (!done.has(agent.id)) done.set(agent.id, await send(agent))
       setReceipts([...done.values()])
     }
     const missing = [...done.values()].filter(({ path }) => path === undefined)
-    if (missing.length === 0) {
+    // A text that was changed meanwhile is the next note.
+    if (missing.length === 0 && sentWith.current === keys.current) {
       keys.current = new Map()
       setBody('')
     }
   })
   const change = (text: string) => {
     keys.current = new Map()
-    setReceipts([])
+    if (!isBusy) setReceipts([])
     setBody(text)
   }
   if (enabled.length < 2) return null
