@@ -152,6 +152,25 @@ inChromium('work', () => {
     expect(await titled('made once')).toBe(1)
   })
 
+  test('tasks whose answer was lost can be created again with another title, without typing the rest again', async () => {
+    const { page } = visitor
+    await page.goto(`${home}/tasks`)
+    await button('New task').click()
+    await page.getByLabel('Title').fill('first title')
+    await page.getByLabel('Instructions').fill('Do it.')
+    await loseAnswers('/tasks', 4)
+    await button('Create the task').click()
+    await page.getByRole('alert').filter({ hasText: 'The node does not answer.' }).waitFor()
+    await page.getByLabel('Title').fill('second title')
+    await button('Create the task').click()
+    await page.getByRole('alert').filter({ hasText: 'An earlier text of yours arrived' }).waitFor()
+    await button('Create the task').click()
+    await page.getByRole('dialog').waitFor({ state: 'detached', timeout: 5000 })
+    await page.unroute('**/tasks')
+    visitor.faults.length = 0
+    expect([await titled('first title'), await titled('second title')]).toEqual([1, 1])
+  })
+
   test('tasks keep what was typed when the node refuses them', async () => {
     const { page } = visitor
     await page.goto(`${home}/tasks`)

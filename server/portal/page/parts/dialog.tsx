@@ -87,7 +87,10 @@ interface ActProps {
   readonly children?: ComponentChildren | ((error: unknown) => ComponentChildren)
   /** Runs when the dialog is gone, however it ended. A field for a secret is emptied there. */
   readonly closed?: () => void
-  /** The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. */
+  /**
+   * The key stays the same until the dialog closes, so a second try of a keyed request has no second effect. It
+   * changes if the node says that an earlier try with other fields had its effect.
+   */
   readonly act: (key: string) => Promise<unknown>
 }
 
@@ -108,13 +111,15 @@ export function ActDialog(props: ActProps & { readonly close: () => void }) {
   const [isAsked, ask] = useState(isFresh && isConfirmationOld())
   const password = useSecret()
   const [typed, setTyped] = useState('')
-  const [key] = useState(freshKey)
+  const [key, setKey] = useState(freshKey)
   const { isBusy, error, submit } = useSubmitting(async () => {
     if (isAsked) await confirmOrAsk(password.current)
     try {
       await (isFresh ? withoutAsking(() => act(key)) : act(key))
     } catch (failure) {
       if (failure instanceof BridgeError && failure.code === 'reauth_required' && !isAsked) return ask(true)
+      // What an earlier try sent is stored. What is typed now is another request.
+      if (failure instanceof BridgeError && failure.code === 'idempotency_conflict') setKey(freshKey())
       throw failure
     }
     close()
