@@ -6,7 +6,7 @@
  *
  * Contract §12.
  */
-import { closeSync, fchmodSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 
 export interface Lock {
   release(): void
@@ -49,13 +49,17 @@ function loadSqlite(): typeof import('node:sqlite') {
   }
 }
 
-/** Creates the file with mode 0600. SQLite would make it readable for all users. */
+/**
+ * Creates the file with mode 0600. SQLite would make it readable for all users.
+ *
+ * A file that is there is not opened: a process loses its lock on a file when it closes any descriptor of it.
+ */
 function makePrivate(path: string): void {
-  const file = openSync(path, 'a', 0o600)
   try {
-    fchmodSync(file, 0o600)
-  } finally {
-    closeSync(file)
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    chmodSync(path, 0o600)
   }
 }
 
