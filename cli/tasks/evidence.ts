@@ -4,7 +4,8 @@
  * Contract §8.
  */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { Evidence } from '../../sdk/index.ts'
 import { invalid } from '../command.ts'
 import { CommandError } from '../exit-codes.ts'
@@ -42,23 +43,37 @@ const isObject = (kind: Kind): kind is 'message' | 'transfer' => kind === 'messa
  */
 export async function gatherEvidence(
   given: readonly GivenEvidence[],
-  { exitCode, seen }: { readonly exitCode?: number | undefined; readonly seen: SeenIds },
+  {
+    exitCode,
+    seen,
+    signal,
+  }: { readonly exitCode?: number | undefined; readonly seen: SeenIds; readonly signal: AbortSignal },
 ): Promise<Evidence[]> {
   const items: Evidence[] = []
   for (const { kind, value: typed } of given) {
     const value = isObject(kind) ? idOfKind(seen, typed, kind) : typed
     const code = kind === 'command' && exitCode !== undefined ? { exit_code: exitCode } : {}
-    const sha256 = kind === 'file' ? { sha256: await hashFile(value) } : {}
+    const sha256 = kind === 'file' ? { sha256: await hashFile(value, signal) } : {}
     items.push({ kind, value, ...code, ...sha256 })
   }
   return items
 }
 
-export async function hashFile(path: string): Promise<string> {
+/**
+ * Hashes a file until the signal aborts.
+ *
+ * @throws CommandError when it cannot be read, or is no regular file: a pipe may never end
+ */
+export async function hashFile(path: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
   try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+    // Opening a FIFO must not block until a writer opens it.
+    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    if (!(await file.stat()).isFile())
+      throw new CommandError('usage', `the evidence file ${path} is no regular file`)
+    for await (const chunk of file.createReadStream({ signal })) hash.update(chunk as Buffer)
   } catch (cause) {
+    if (cause instanceof CommandError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     throw new CommandError('usage', `cannot read the evidence file ${path} (${code ?? 'unknown error'})`, {
       cause,

@@ -44,7 +44,7 @@ export async function taskComplete(
     })
   }
   const result = await messageBody(context.io, text, 'result')
-  const evidence = await gatherEvidence(given, { exitCode, seen: context.ids })
+  const evidence = await gatherEvidence(given, { exitCode, seen: context.ids, signal: context.signal })
   const { bridge, paths } = await context.agent()
   const task = await asFirstUse(context, { of: 'task complete', key }, async (first) => {
     const held = await first(taskId, () => findClaim(paths.claims, taskId))

@@ -112,15 +112,17 @@ async function handlerOf(
       },
       claimed,
     ).finally(() => dropClaim(paths.claims, task.id))
+    const stopped = () =>
+      signal.reason instanceof WorkStoppedError ? signal.reason : new WorkStoppedError('interrupted')
     // The exit code of a command that was stopped does not count.
-    if (signal.aborted)
-      throw signal.reason instanceof WorkStoppedError ? signal.reason : new WorkStoppedError('interrupted')
+    if (signal.aborted) throw stopped()
     const again = onFailure === 'release'
     const commandEvidence = evidenceOf(exec, end)
     if (end.code !== 0) {
       throw new TaskFailedError(failureWords(end), { evidence: [commandEvidence], again })
     }
-    const hashed = await hashAll(files).catch((error: unknown) => {
+    const hashed = await hashAll(files, signal).catch((error: unknown) => {
+      if (signal.aborted) throw stopped()
       throw new TaskFailedError((error as Error).message, { evidence: [commandEvidence], again })
     })
     return {
@@ -139,8 +141,10 @@ const evidenceOf = (exec: string, { code, output }: TaskEnd): Evidence => ({
   ...(code === null ? {} : { exit_code: code }),
 })
 
-const hashAll = (files: readonly string[]): Promise<Evidence[]> =>
-  Promise.all(files.map(async (value) => ({ kind: 'file' as const, value, sha256: await hashFile(value) })))
+const hashAll = (files: readonly string[], signal: AbortSignal): Promise<Evidence[]> =>
+  Promise.all(
+    files.map(async (value) => ({ kind: 'file' as const, value, sha256: await hashFile(value, signal) })),
+  )
 
 function failureWords({ code, signal, output }: TaskEnd): string {
   const how = code === null ? `the command was ended by ${signal}` : `the command exited ${code}`

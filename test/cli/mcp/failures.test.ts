@@ -2,9 +2,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { PassThrough, type Readable, Writable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createContext } from '../../../cli/create-context.ts'
 import { callTool } from '../../../cli/mcp/call.ts'
@@ -160,6 +162,33 @@ test('the process ends within 500 ms of its standard input, also while the node 
     expect(tookMs - waitedMs).toBeLessThan(500)
   })
   expect(await kept()).toHaveLength(1)
+})
+
+test.each([
+  ['a pipe', (path: string) => once(spawn('mkfifo', [path]), 'close')],
+  [
+    'a file that takes hours to hash',
+    (path: string) => writeFile(path, '').then(() => truncate(path, 2 ** 40)),
+  ],
+])('the process ends with its standard input, though the evidence of a task is %s', async (_what, make) => {
+  const folder = await mkdtemp(join(desk.folder, 'project-'))
+  const path = join(folder, 'evidence')
+  await make(path)
+  const started = TestHome.at(desk.folder).start(['mcp', '--profile', 'cleo', '--files', folder])
+  onTestFinished(async () => {
+    started.child.kill('SIGKILL')
+    await rm(folder, { recursive: true })
+  })
+  const evidence = ['file:evidence']
+  const given = { action: 'complete', id: '01980000-0000-7000-8000-000000000001', text: 'done', evidence }
+  const params = { _meta: modern, name: 'task', arguments: given }
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+  started.child.stdin.write(`${JSON.stringify(call)}\n`)
+  // Time in which the server begins to read the file.
+  await setTimeout(2000)
+  started.child.stdin.end()
+  const late = setTimeout(5000, 'late')
+  expect(await Promise.race([started.ended.then(({ code }) => code), late])).toBe(0)
 })
 
 const contextWith = (stdin: Readable, stdout: Writable) =>
