@@ -65,7 +65,9 @@ test('a cache of peers that cannot be written fails no command', async () => {
 
 test('a lock that cannot be taken says why', async () => {
   await mkdir(paths().lock, { recursive: true })
-  await expect(takeLock(paths().lock)).rejects.toThrow(`cannot lock ${paths().lock} (EISDIR)`)
+  await expect(takeLock(paths().lock)).rejects.toThrow(
+    `cannot lock ${paths().lock} (unable to open database file)`,
+  )
 })
 
 test('folders made by the program are private', async () => {
