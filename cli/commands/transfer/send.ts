@@ -1,4 +1,5 @@
 /** `bridge transfer send`. */
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, invalid, seconds } from '../../command.ts'
@@ -98,7 +99,7 @@ async function sendOne(
   const { to, name, ttl: ttlSeconds, resume, encrypt, direct: isDirect } = options
   const seal = encrypt === false ? undefined : { required: encrypt === true }
   // A resumed transfer has its name.
-  if (resume === undefined) await requireName(name ?? basename(file))
+  if (resume === undefined && (await isFile(file))) await requireName(name ?? basename(file))
   if (isDirect === true) await requireServable(file)
   const direct = isDirect === true ? serving(context, bridge, options) : undefined
   let offered = resume
@@ -140,6 +141,10 @@ async function sendOne(
     throw error
   }
 }
+
+/** Anything else is refused when it is opened, with a reason of its own. */
+const isFile = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(() => undefined))?.isFile() === true
 
 /** Checks the name before a large file is read or sealed. @throws CommandError */
 async function requireName(name: string): Promise<void> {
