@@ -1,7 +1,7 @@
 /** Counts the statements of a group of writes that a client sends to PostgreSQL, from BEGIN to COMMIT. */
 
 /** Only a group of writes begins with it. */
-const beginOfGroup = 'idle_in_transaction_session_timeout'
+const beginOfGroup = "BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout"
 
 export class SentStatements {
   #rest = Buffer.alloc(0)
