@@ -90,7 +90,7 @@ export function followOtherNodes(
   let busy = false
   let round = 0
   let alive: ReadonlySet<string> = new Set()
-  /** What the other nodes tell while the table is read, which the answer may lack. */
+  /** Notices of other nodes that arrive while the table is read. The answer may lack them. */
   let told: (() => void)[] | undefined
   const readTable = async () => {
     isStale = false

@@ -4,8 +4,8 @@
  * - A beat every two seconds says that the node is alive. If its last beat is older than ten seconds, the
  *   others count it as ended and remove it. It then answers nothing until it has joined again.
  * - One node leads: it holds a lease, see `lease.ts`. The others look every second whether it is free.
- * - If the clock of the database is set, all beats look old or in the future. A node notices that at its own
- *   beat, and removes no node until each has had ten seconds to beat by the new clock.
+ * - If the clock of the database is set, all beats look old or in the future. A node notices the step when it
+ *   beats. It then removes no node for ten seconds, in which every node beats by the new clock.
  * - A node believes in its own beat and lease from the moment it asked for them. So it stops believing before
  *   the others do.
  */
