@@ -1,25 +1,27 @@
 /** The log of one SDK client: each request that the history checker knows, as an operation. */
 import type { Message } from '../../../../sdk/index.ts'
-import { pooledFetch } from '../../../../sdk/program.ts'
 import { machineMs } from '../client-log.ts'
 import type { Operation } from '../history.ts'
 import { type TaskOp, taskOps } from '../task-effects.ts'
+import { RequestLog } from './request-log.ts'
 
-type Pool = ReturnType<typeof pooledFetch>
+type Fetch = RequestLog['fetch']
 type Known = Pick<Operation, 'op'> & Partial<Operation>
 
 export class Recorder {
   readonly operations: Operation[] = []
+  readonly requests: RequestLog
   readonly #client: string
-  readonly #pool: Pool = pooledFetch()
 
-  constructor(client: string) {
+  /** `name` is for people, `client` the id of the agent. */
+  constructor(client: string, name: string) {
     this.#client = client
+    this.requests = new RequestLog(name)
   }
 
-  readonly fetch: Pool['fetch'] = async (url, init) => {
+  readonly fetch: Fetch = async (url, init) => {
     const known = knownOf(url, init)
-    if (known === undefined) return this.#pool.fetch(url, init)
+    if (known === undefined) return this.requests.fetch(url, init)
     const { operations } = this
     const index = operations.length
     const call = { ...blank, ...known, client: this.#client, session: header(init, 'x-bridge-session') }
@@ -28,7 +30,7 @@ export class Recorder {
       operations[index] = { ...(operations[index] as Operation), ...result, returned: machineMs() }
     }
     try {
-      const response = await this.#pool.fetch(url, init)
+      const response = await this.requests.fetch(url, init)
       const text = await response.text()
       settle(resultOf(response.status, text))
       return { status: response.status, headers: response.headers, text: async () => text }
@@ -54,7 +56,7 @@ export class Recorder {
   }
 
   close(): Promise<void> {
-    return this.#pool.close()
+    return this.requests.close()
   }
 }
 
@@ -64,7 +66,7 @@ const unanswered = { outcome: 'info', code: null, answer: '', returned: Number.P
 /** The list shows the same messages as the offers. */
 const inboxes = new Set(['/api/v1/inbox', '/api/v1/inbox/messages'])
 
-type Init = Parameters<Pool['fetch']>[1]
+type Init = Parameters<Fetch>[1]
 
 const header = ({ headers }: Init, name: string): string | null =>
   Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null

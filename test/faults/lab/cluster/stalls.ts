@@ -16,6 +16,7 @@ export interface Stall {
   readonly kind: Kind
   readonly ms: number
   readonly tookMs: number
+  requests(): string[]
 }
 
 /** The worst stall beside the kills of one victim. */
@@ -68,5 +69,8 @@ function medianOf(kind: Kind, steps: readonly Step[]): number {
   return median
 }
 
-export const toldOf = ({ kind, ms, tookMs }: Stall): string =>
-  `the worst ${kind} took ${Math.round(tookMs)} ms, ${Math.round(ms)} ms more than usual`
+export const toldOf = ({ kind, ms, tookMs, requests }: Stall): string =>
+  [
+    `the worst ${kind} took ${Math.round(tookMs)} ms, ${Math.round(ms)} ms more than usual`,
+    ...requests(),
+  ].join('\n')

@@ -24,6 +24,8 @@ export interface Step {
   readonly kind: Kind
   readonly begunMs: number
   endedMs: number
+  /** The slow and the failed requests of both agents until the step ended. */
+  requests(): string[]
 }
 
 const fileBytes = 700_000
@@ -88,7 +90,13 @@ export class Pair {
   async #play(): Promise<void> {
     for (let round = 0; !this.#isEnding; round += 1) {
       const kind = kinds[round % kinds.length] as Kind
-      const step: Step = { kind, begunMs: performance.now(), endedMs: Number.POSITIVE_INFINITY }
+      const step: Step = {
+        kind,
+        begunMs: performance.now(),
+        endedMs: Number.POSITIVE_INFINITY,
+        requests: () =>
+          this.#people.flatMap(({ recorder }) => recorder.requests.between(step.begunMs, step.endedMs)),
+      }
       this.steps.push(step)
       await this.#perform(kind, `${kind}-${round}-${randomUUID()}`)
       step.endedMs = performance.now()
@@ -245,7 +253,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 async function makePerson(owner: TestOwner, projectId: string, name: string): Promise<Person> {
   const { id } = await owner.createAgent(projectId, name)
   const agent = await enroll(owner.baseUrl, await owner.enrollmentCode(projectId, id), () => new Date())
-  const recorder = new Recorder(id)
+  const recorder = new Recorder(id, name)
   const bridge = bridgeOf(agent, { fetch: recorder.fetch })
   return { bridge, recorder, id, name }
 }

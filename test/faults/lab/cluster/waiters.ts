@@ -9,6 +9,7 @@ import type { Bridge } from '../../../../sdk/program.ts'
 import { enroll } from '../../../support/agent.ts'
 import { bridgeOf, Ear } from '../../../support/sdk-listener.ts'
 import { type Harness, nodeNames } from './harness.ts'
+import { RequestLog } from './request-log.ts'
 
 /** Nodes store at most so much later who waits at them. */
 export const storedWithinMs = 250
@@ -21,6 +22,8 @@ export interface Return {
   readonly backMs: number
   /** From then until a message that is sent at that moment has arrived. */
   readonly heardMs: number
+  /** The slow and the failed requests of the waiting agent from the kill until it was back. */
+  readonly requests: readonly string[]
 }
 
 interface Waiter {
@@ -28,6 +31,7 @@ interface Waiter {
   readonly agentId: string
   readonly ear: Ear
   readonly bridge: Bridge
+  readonly requests: RequestLog
 }
 
 interface Place {
@@ -61,8 +65,10 @@ export class Waiters {
     const waiters: Waiter[] = []
     for (const transport of listenTransports) {
       const agent = await person(transport)
-      const bridge = bridgeOf(agent)
+      const requests = new RequestLog(transport)
+      const bridge = bridgeOf(agent, { fetch: requests.fetch })
       waiters.push({
+        requests,
         transport,
         agentId: agent.id,
         bridge,
@@ -83,13 +89,15 @@ export class Waiters {
     const killedMs = performance.now()
     let backMs = Number.POSITIVE_INFINITY
     let heardMs = Number.POSITIVE_INFINITY
+    let requests: readonly string[] = []
     await this.#harness.killNode(nodeNames.indexOf(place.name), async () => {
       await this.#placeOf(waiter, place.node_id)
       backMs = performance.now() - killedMs
+      requests = waiter.requests.between(killedMs, killedMs + backMs)
       heardMs = await this.#tell(waiter)
       await meanwhile()
     })
-    return { transport: waiter.transport, backMs, heardMs }
+    return { transport: waiter.transport, backMs, heardMs, requests }
   }
 
   /** Sends a message. Resolves with the milliseconds until it has arrived. */
@@ -120,9 +128,10 @@ export class Waiters {
   }
 
   async close(): Promise<void> {
-    for (const { ear, bridge } of this.#waiters) {
+    for (const { ear, bridge, requests } of this.#waiters) {
       await ear.stop()
       await bridge.close()
+      await requests.close()
     }
     await this.#sender.close()
   }
