@@ -1,12 +1,13 @@
 /**
  * Opens connections for requests. A request waits for a database that cannot be reached, but only in the first
- * second of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one
- * fills no queue.
+ * 1.5 seconds of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one
+ * fills no queue. A server with a synchronous standby is back about a second after a crash of one of its
+ * processes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
 
-const waitsForMs = 1000
+const waitsForMs = 1500
 const againAfterMs = 20
 
 export class Opening {

@@ -13,7 +13,7 @@ import { lacking } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { type Round, toldOf, worstStalls } from '../lab/cluster/stalls.ts'
 import { killOne, type Victim, victims } from '../lab/cluster/victims.ts'
-import { type Return, storedWithinMs, Waiters } from '../lab/cluster/waiters.ts'
+import { type Return, storedWithinMs, toldOfReturns, Waiters } from '../lab/cluster/waiters.ts'
 
 const long = process.env.BRIDGE_CLUSTER_KILLS
 const kills = Number(long ?? 0)
@@ -60,15 +60,7 @@ describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, 
       print(wrong.join('\n'))
       const worst = worstStalls(scene.steps, rounds)
       for (const [victim, its] of worst) print(`${victim}, ${its.kills} kills: ${toldOf(its.stall)}`)
-      for (const transport of listenTransports) {
-        const its = returns.filter((each) => each.transport === transport)
-        const slowest = [its.map(({ backMs }) => backMs), its.map(({ heardMs }) => heardMs)].map((list) =>
-          Math.round(Math.max(...list)),
-        )
-        print(
-          `${its.length} waits by ${transport} were back within ${slowest[0]} ms, heard within ${slowest[1]} ms`,
-        )
-      }
+      for (const transport of listenTransports) print(toldOfReturns(returns, transport))
       expect(wrong).toEqual([])
       for (const [victim, { stall }] of worst) expect(stall.ms, victim).toBeLessThan(stallWithinMs)
       expect(returns.filter((each) => each.backMs >= backWithinMs)).toEqual([])

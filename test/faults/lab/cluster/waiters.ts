@@ -136,3 +136,13 @@ export class Waiters {
     await this.#sender.close()
   }
 }
+
+/** The slowest of these returns by one transport, and the requests of that one. */
+export function toldOfReturns(returns: readonly Return[], transport: ListenTransport): string {
+  const its = returns.filter((each) => each.transport === transport)
+  const [slowest] = its.toSorted((one, other) => other.backMs - one.backMs)
+  if (slowest === undefined) return `no wait was by ${transport}`
+  const heardMs = Math.max(...its.map((each) => each.heardMs))
+  const told = `${its.length} waits by ${transport} were back within ${Math.round(slowest.backMs)} ms, heard within`
+  return [`${told} ${Math.round(heardMs)} ms`, ...slowest.requests].join('\n')
+}
