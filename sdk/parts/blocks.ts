@@ -32,7 +32,11 @@ export async function eachBlock(
     const block = await pending
     done += block.length
     ;[spare, ahead] = [ahead, spare]
-    if (done < size) pending = readBlock(file, spare, offset + done, size - done)
+    if (done < size) {
+      pending = readBlock(file, spare, offset + done, size - done)
+      // It may fail while the block is used, and throws in the next round only. Until then it needs a handler.
+      pending.catch(() => {})
+    }
     try {
       await use(block, done === size)
     } catch (error) {
