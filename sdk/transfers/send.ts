@@ -21,7 +21,7 @@ import { type Sending, SendingFolder } from './local/sending-folder.ts'
 import { describeFile } from './wire/manifest.ts'
 import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
-import { uploadFile } from './wire/upload.ts'
+import { isPartsMissing, uploadFile } from './wire/upload.ts'
 
 /** Encryption with the recipient's key. */
 export interface SealOptions {
@@ -153,7 +153,8 @@ async function runSending(
 }
 
 const ends: ReadonlySet<string> = new Set(['state_conflict', 'offer_expired', 'not_found'])
-const hasEnded = (error: unknown): boolean => error instanceof BridgeError && ends.has(error.code)
+const hasEnded = (error: unknown): boolean =>
+  error instanceof BridgeError && ends.has(error.code) && !isPartsMissing(error)
 
 async function sendingOf(
   path: string,

@@ -54,6 +54,12 @@ async function openSource(path: string, manifest: Manifest): Promise<FileHandle>
   throw new LocalError('integrity', `the size of ${path} does not match the manifest`)
 }
 
+/** Whether the receiver lacks parts, which can be sent again. A node says so by a detail of its refusal. */
+export const isPartsMissing = (error: unknown): boolean =>
+  error instanceof BridgeError
+    ? error.code === 'state_conflict' && error.details.missing === 'parts'
+    : error instanceof HelperError && error.code === 'parts_missing'
+
 class Upload {
   readonly #line: Connection
   readonly #manifest: Manifest
@@ -77,8 +83,7 @@ class Upload {
       try {
         return await this.#finalize()
       } catch (error) {
-        const isMissing = error instanceof HelperError && error.code === 'parts_missing'
-        if (!isMissing || round >= 2) throw error
+        if (!isPartsMissing(error) || round >= 2) throw error
       }
     }
   }

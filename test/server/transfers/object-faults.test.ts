@@ -3,10 +3,15 @@
  * the quota is exact. Contract §9 "Package store".
  */
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
+import { newAgeKey } from '../../../sdk/index.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { bridgeOf } from '../../support/bridges.ts'
 import {
   act,
   finalize,
@@ -178,6 +183,55 @@ describe('finalize', () => {
     expect(status.committed_parts).toEqual([0])
     await upload(ada, transfer, bytes)
     expect((await look(ada, id)).package).toMatchObject({ stored_parts: 2, stored_at: expect.any(String) })
+  })
+
+  let ageRecipient: string | undefined
+  const sealing = async (): Promise<{ keep: string; send: () => Promise<Transfer> }> => {
+    const keep = await mkdtemp(join(tmpdir(), 'bridge-keep-'))
+    const [sender, recipient] = [bridgeOf(bridge, ada), bridgeOf(bridge, ben)]
+    onTestFinished(async () => {
+      await Promise.all([sender.close(), recipient.close()])
+      await rm(keep, { recursive: true })
+    })
+    const path = join(keep, 'report.pdf')
+    await writeFile(path, part(0))
+    ageRecipient ??= (await newAgeKey()).recipient
+    await recipient.recipientKeys.register(ageRecipient)
+    const onOffered = (transfer: Transfer) => void open.push(transfer)
+    const seal = { required: true }
+    return { keep, send: () => sender.transfers.send(path, { to: 'ben', keep, seal, onOffered }) }
+  }
+  const lose = (times: number): { gets: number } => {
+    const lost = { gets: 0 }
+    store.faults = {
+      before: ({ verb, key }) => {
+        if (verb !== 'GET' || key === '') return undefined
+        lost.gets += 1
+        if (lost.gets <= times) store.objects.delete(key)
+        return undefined
+      },
+    }
+    return lost
+  }
+
+  test('finds a lost object of a sealed file, and the client sends that part again', async () => {
+    const { keep, send } = await sealing()
+    const lost = lose(1)
+    const sent = await send()
+    expect(sent.package).toMatchObject({ stored_at: expect.any(String) })
+    expect(lost.gets).toBe(2)
+    expect(await readdir(join(keep, 'sending'))).toEqual([])
+  })
+
+  test('of a store that loses an object again and again leaves the sealed copy, which resumes', async () => {
+    const { keep, send } = await sealing()
+    lose(3)
+    await expect(send()).rejects.toMatchObject({ code: 'state_conflict', details: { missing: 'parts' } })
+    expect(await readdir(join(keep, 'sending'))).toHaveLength(1)
+    const sent = await send()
+    expect(sent.id).toBe(open.at(-1)?.id)
+    expect(sent.package).toMatchObject({ stored_at: expect.any(String) })
+    expect(open).toHaveLength(1)
   })
 
   test('of a store that fails is told in words, and is repeated', async () => {
