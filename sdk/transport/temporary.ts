@@ -53,7 +53,7 @@ const rows = {
   part: {
     refusal: mayBeRepeated,
     local: noAnswer,
-    helper: new Set<HelperErrorCode>(['too_slow', 'storage_failed']),
+    helper: new Set<HelperErrorCode>(['too_slow', 'storage_failed', 'internal']),
   },
   /** The look at a transfer while a helper serves its file. The bytes do not need the node, so it may be away. */
   serving: { refusal: ({ status }) => status === 503, local: noAnswer, helper: noCodes },
@@ -61,7 +61,7 @@ const rows = {
   endpoint: {
     refusal: () => false,
     local: new Set<LocalErrorCode>([...noAnswer, 'transfer_expired']),
-    helper: new Set<HelperErrorCode>(['invalid_token']),
+    helper: new Set<HelperErrorCode>(['invalid_token', 'expired']),
   },
   /** A tunnel that comes up and answers with pages of its own until then. */
   tunnel: {

@@ -219,6 +219,48 @@ test('an endpoint that expired before the recipient arrived gets no request, and
   expect((await served).state).toBe('verified')
 })
 
+test('an endpoint that answers that it has expired is followed by the next one, with the remaining parts', async () => {
+  const { transfer, ...place } = await offered()
+  const { asked, start } = serving(place, (round) => ({
+    instead: (path, answer, helper) => {
+      if (round > 1 || path !== part(1)) return false
+      answer.writeHead(410, { 'content-type': 'application/json' }).end('{"error":"expired"}')
+      void helper.stop()
+      return true
+    },
+  }))
+  const { signal } = untilTestEnds()
+  const served = serve(transfer.id, start)
+  const to = join(folder, 'expired.pdf')
+  await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal })
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  expect(asked).toEqual([
+    ['/v1/status', part(0), part(1)],
+    ['/v1/status', part(1), part(2)],
+  ])
+  expect((await served).state).toBe('verified')
+})
+
+test('a helper that fails once is asked for the same part again', async () => {
+  const { transfer, ...place } = await offered()
+  let failures = 0
+  const { asked, start } = serving(place, () => ({
+    instead: (path, answer) => {
+      if (path !== part(1) || failures > 0) return false
+      failures += 1
+      answer.writeHead(500, { 'content-type': 'application/json' }).end('{"error":"internal"}')
+      return true
+    },
+  }))
+  const { signal } = untilTestEnds()
+  const served = serve(transfer.id, start)
+  const to = join(folder, 'internal.pdf')
+  await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal })
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  expect(asked).toEqual([['/v1/status', part(0), part(1), part(1), part(2)]])
+  expect((await served).state).toBe('verified')
+})
+
 test('when the transfer ends, serving ends too, and the waiting caller gets an error', async () => {
   const { transfer, ...place } = await offered(60)
   const { asked, start } = serving(place, (round) => ({

@@ -44,9 +44,9 @@ const expected: Record<Repeated, readonly [node: string[], machine: string[], he
   ],
   claim: [[...laterOrUnknown, 'internal', ...stopping], unanswered, []],
   'outbox entry': [[...laterOrUnknown, 'capacity_reached', 'storage_full'], [], []],
-  part: [[...laterOrUnknown, 'internal', ...stopping], noAnswer, ['too_slow', 'storage_failed']],
+  part: [[...laterOrUnknown, 'internal', ...stopping], noAnswer, ['too_slow', 'internal', 'storage_failed']],
   serving: [stopping, noAnswer, []],
-  endpoint: [[], [...noAnswer, 'transfer_expired'], ['invalid_token']],
+  endpoint: [[], [...noAnswer, 'transfer_expired'], ['invalid_token', 'expired']],
   tunnel: [[], [...noAnswer, 'bad_response'], []],
 }
 
