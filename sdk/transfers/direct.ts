@@ -2,9 +2,9 @@
  * Direct transfer from machine to machine: the sender serves the file with a helper, and the recipient
  * downloads it there.
  *
- * - An endpoint lives at most 30 minutes, the transfer longer. Whenever its helper ends, the sender starts
- *   another one and stores its endpoint at the node. The recipient continues there with the parts that it
- *   lacks.
+ * - An endpoint lives at most 30 minutes, the transfer longer. Whenever its helper ends, or the stored
+ *   endpoint expires, the sender starts another helper and stores its endpoint at the node. The recipient
+ *   continues there with the parts that it lacks.
  * - The node passes on endpoint and token. The recipient sends the token only to that endpoint.
  *
  * Spec §3, §4.5; contract §9 "Direct mode".
@@ -106,6 +106,10 @@ async function secretOf(
   return { endpoint, token, expires_at, helper_mode: 'download' }
 }
 
+/** Whether the stored endpoint has expired, so no recipient can read it. Its helper may still live. */
+const isExpired = ({ offer }: Transfer): boolean => !offer.endpoint_ready
+
+/** Looks at the transfer until it ends, the helper ends, or the stored endpoint expires. */
 async function whileServed(
   transfers: TransferCalls,
   id: string,
@@ -121,7 +125,10 @@ async function whileServed(
       // The bytes do not need the node, so the helper keeps serving while the node is unreachable.
       if (hasEnded || !isTemporary(error, 'serving')) throw error
     })
-    if (transfer !== undefined && (finalTransferStates.has(transfer.state) || hasEnded))
+    if (
+      transfer !== undefined &&
+      (finalTransferStates.has(transfer.state) || hasEnded || isExpired(transfer))
+    )
       return { transfer, looks }
     await Promise.race([ended, waiting(lookMs, signal)])
   }
