@@ -1,31 +1,43 @@
 /**
- * Lifetime of the helper, from readiness to the deadline, measured by a monotonic clock. `expiresAt` is the
- * deadline as calendar time.
+ * Lifetime of the helper, from readiness to the deadline, in elapsed time. `expiresAt` is the deadline as
+ * calendar time.
+ *
+ * The sleep of the machine counts, but a timer stands still meanwhile. So the helper looks every second
+ * whether its lifetime is over.
  *
  * Spec §3, "deadline reached: ttl elapsed".
  */
 export interface Clock {
   readonly now: () => Date
-  /** Milliseconds of a monotonic clock. */
+  /** Elapsed milliseconds, the sleep of the machine included. */
   readonly elapsed: () => number
 }
+
+const usualLookMs = 1000
 
 export class Lifetime {
   readonly #clock: Clock
   readonly #ms: number
+  readonly #lookMs: number
   #endsAt = Number.POSITIVE_INFINITY
   #expiresAt = ''
 
-  constructor(clock: Clock, seconds: number) {
+  constructor(clock: Clock, seconds: number, lookMs = usualLookMs) {
     this.#clock = clock
     this.#ms = seconds * 1000
+    this.#lookMs = lookMs
   }
 
   /** Starts the lifetime. Calls `atEnd` once at the deadline; the returned function cancels that. */
   begin(atEnd: () => void): () => void {
     this.#endsAt = this.#clock.elapsed() + this.#ms
     this.#expiresAt = new Date(this.#clock.now().getTime() + this.#ms).toISOString()
-    const timer = setTimeout(atEnd, this.#ms)
+    let timer: NodeJS.Timeout
+    const wait = () => {
+      timer = setTimeout(look, Math.min(this.#lookMs, this.#endsAt - this.#clock.elapsed()))
+    }
+    const look = () => (this.isOver ? atEnd() : wait())
+    wait()
     return () => clearTimeout(timer)
   }
 

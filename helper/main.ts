@@ -8,8 +8,10 @@
  */
 import { writeSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { uptime } from 'node:os'
 import type { ReadinessLine } from '../sdk/contract/helper/endpoints.ts'
 import type { StartErrorCode } from '../sdk/contract/helper/errors.ts'
+import { createElapsed } from '../sdk/parts/elapsed.ts'
 import { Folder } from '../sdk/parts/folder.ts'
 import { PartError } from '../sdk/parts/part-error.ts'
 import { takeProcessLock } from '../sdk/parts/process-lock.ts'
@@ -37,9 +39,15 @@ export interface HelperTuning {
   readonly clock?: Clock
   readonly pace?: Pace
   readonly badTokenMs?: number
+  /** Milliseconds between two looks at the lifetime. */
+  readonly lookMs?: number
 }
 
-const systemClock: Clock = { now: () => new Date(), elapsed: () => performance.now() }
+function systemClock(): Clock {
+  const now = () => new Date()
+  const monotonicMs = () => performance.now()
+  return { now, elapsed: createElapsed({ clock: now, monotonicMs, uptimeMs: () => uptime() * 1000 }) }
+}
 
 /** @throws StartError */
 export async function startHelper(options: HelperOptions, tuning: HelperTuning = {}): Promise<RunningHelper> {
@@ -51,7 +59,7 @@ export async function startHelper(options: HelperOptions, tuning: HelperTuning =
     const folder = await openRoot(options.root)
     closing.push(() => folder.close())
     if (manifest.mode === 'upload') closing.push(await hold(folder, manifest.transfer_id))
-    const lifetime = new Lifetime(tuning.clock ?? systemClock, options.ttlSeconds)
+    const lifetime = new Lifetime(tuning.clock ?? systemClock(), options.ttlSeconds, tuning.lookMs)
     const transfer = await Transfer.open(file, folder, { lifetime, pace: tuning.pace })
     closing.push(() => transfer.close())
     const listener = new Listener(transfer, new TokenCheck(options.token, tuning.badTokenMs))

@@ -10,7 +10,6 @@ const listed: readonly { readonly name: string; readonly folders: readonly strin
       'build.ts',
       'config-error.ts',
       'config-file.ts',
-      'elapsed.ts',
       'log-stream.ts',
       'outage.ts',
       'retry-after.ts',

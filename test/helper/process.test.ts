@@ -169,6 +169,7 @@ describe('the expiry', () => {
   async function expiring(
     ttlSeconds: number,
     run: (helper: RunningHelper, root: Place) => Promise<void>,
+    lookMs = 3_600_000,
   ): Promise<void> {
     const own = new Place()
     elapsed = 0
@@ -180,7 +181,7 @@ describe('the expiry', () => {
       maxBytes: 9999,
       token,
     }
-    const helper = await startHelper(options, { clock })
+    const helper = await startHelper(options, { clock, lookMs })
     try {
       await run(helper, own)
     } finally {
@@ -210,6 +211,18 @@ describe('the expiry', () => {
       }
       expect(existsSync(own.inRoot('payload.bin'))).toBe(false)
     }))
+
+  test('is found within one look after the machine slept', () =>
+    expiring(
+      1800,
+      async ({ readiness: { port }, ended }) => {
+        expect((await exchange(port, put)).status).toBe(200)
+        elapsed = 1_800_000
+        await ended
+        expect((await exchange(port, request({ target: '/v1/status', token }))).status).toBe(0)
+      },
+      10,
+    ))
 
   test('ends an upload in flight with 410', () =>
     expiring(60, async ({ readiness: { port }, stop }) => {

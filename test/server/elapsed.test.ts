@@ -1,6 +1,6 @@
 /** The elapsed time while the machine sleeps or its clock is set. */
 import { expect, test } from 'vitest'
-import { createElapsed } from '../../server/elapsed.ts'
+import { createElapsed } from '../../sdk/parts/elapsed.ts'
 
 const hour = 3_600_000
 
