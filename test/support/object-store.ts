@@ -7,15 +7,15 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 
 export const testKeys = { AWS_ACCESS_KEY_ID: 'bridge-test', AWS_SECRET_ACCESS_KEY: 'secret/of+the=test' }
 export const testRegion = 'test-region'
 
 /** Faults by the verb of a request. A fault may choose requests by their key. */
 export interface Faults {
-  /** Called before a request is handled. It may wait, or return an answer. */
-  before?: (call: Call) => Promise<Refusal | undefined> | Refusal | undefined
+  /** Called before a request is handled, with its connection. It may wait, or return an answer. */
+  before?: (call: Call, socket: Socket) => Promise<Refusal | undefined> | Refusal | undefined
   /** Called with the bytes of a PUT that have arrived. Returns true to cut the connection. */
   cutAfter?: (call: Call, bytes: number) => boolean
   /** Called after a PUT was stored. It may refuse, or lose the answer. */
@@ -94,7 +94,7 @@ export async function startObjectStore(
     const [, named, ...path] = url.pathname.split('/').map(decodeURIComponent)
     if (named !== bucket) throw new Refused(404, 'NoSuchBucket')
     const call = { verb: request.method ?? '', key: path.join('/') }
-    const refused = await store.faults.before?.(call)
+    const refused = await store.faults.before?.(call, request.socket)
     if (refused) {
       // An answer before the end of the body can be lost, because the connection is closed with bytes unread.
       for await (const _ of request as AsyncIterable<Buffer>);

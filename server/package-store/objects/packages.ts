@@ -84,14 +84,19 @@ export function createObjectPackages(options: ObjectsOptions): Packages {
     into: { update(bytes: Buffer): unknown },
     signal: AbortSignal,
   ): Promise<boolean> {
+    const stop = new AbortController()
+    const either = AbortSignal.any([signal, stop.signal])
     try {
-      const bytes = await readPart(client, objectOf(transfer, part), { ...options, signal })
+      const bytes = await readPart(client, objectOf(transfer, part), { ...options, signal: either })
       await bytes.each((chunk) => void into.update(chunk))
       return true
     } catch (error) {
       const isLost = error instanceof StoreRefusal && error.code === 'NoSuchKey'
       if (isLost || error instanceof ObjectDiffersError) return false
       throw error
+    } finally {
+      // A store that begins to answer after the limit would keep its connection, because nobody reads it.
+      stop.abort()
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -129,7 +130,7 @@ describe('a part', () => {
       if (words === stalls) stall(fault)
       store.faults = {
         ...fault,
-        ...(fault.before && { before: (call) => (isPut(call) ? fault.before?.(call) : undefined) }),
+        ...(fault.before && { before: (...call) => (isPut(call[0]) ? fault.before?.(...call) : undefined) }),
       }
       for (let times = 0; times < 2; times += 1)
         expectTold(await putPart(ada, id, 0, part(0)), words, retryAfter)
@@ -245,6 +246,25 @@ describe('finalize', () => {
     mend()
     expect((await finalize(ada, id)).status).toBe(200)
     expect(await audited(id, 'transfer.uploaded')).toBe(1)
+  })
+
+  test('leaves no connection to a store that begins to answer too late', async () => {
+    const { id } = await offered()
+    for (const index of [0, 1]) await putPart(ada, id, index, part(index))
+    const late = Promise.withResolvers<undefined>()
+    const sockets: Socket[] = []
+    stall({
+      before: ({ verb, key }, socket) => {
+        if (verb !== 'GET' || !key.includes(id)) return undefined
+        sockets.push(socket)
+        return late.promise
+      },
+      // The answer never ends, so the store itself keeps the connection open.
+      beforeChunk: async ({ key }) => (key.includes(id) ? new Promise(() => {}) : undefined),
+    })
+    expectTold(await finalize(ada, id), stalls)
+    late.resolve(undefined)
+    await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]), soon)
   })
 })
 
