@@ -34,7 +34,7 @@ export async function eachBlock(
     ;[spare, ahead] = [ahead, spare]
     if (done < size) {
       pending = readBlock(file, spare, offset + done, size - done)
-      // It may fail while the block is used, and throws in the next round only. Until then it needs a handler.
+      // It may fail while the block is used, and is awaited only afterwards. Until then it needs a handler.
       pending.catch(() => {})
     }
     try {

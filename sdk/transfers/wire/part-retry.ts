@@ -2,8 +2,8 @@
  * Retry policy for moving bytes, in both directions.
  *
  * - `transfer_busy` is retried until the offer expires.
- * - A broken connection, a body that moved too slowly, and a temporary failure of a disk, of the node or of the
- *   helper are retried up to 6 times for each request.
+ * - A broken connection, a body that moved too slowly, and a temporary failure of a disk, of the node or of
+ *   the helper are retried up to 6 times for each request.
  * - Every other failure is thrown immediately.
  *
  * Spec §7.
