@@ -13,7 +13,7 @@ import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
 import { cancelOpenOfPair } from '../transfers/owner-actions.ts'
-import { removePackage } from '../transfers/package-removal.ts'
+import { removePackagesSoon } from '../transfers/package-removal.ts'
 import * as store from './store.ts'
 
 export async function setPairing(
@@ -39,7 +39,7 @@ export async function setPairing(
     for (const id of [one, other]) tx.afterCommit(() => context.wakeups.notify(id))
     return { pairing: store.toPairing(row), packages: ended }
   })
-  await Promise.all(packages.map((id) => removePackage(context, id)))
+  await removePackagesSoon(context, packages)
   return pairing
 }
 

@@ -106,7 +106,7 @@ const cancelBoth = (
  * Cancels the open transfers of a pair. "A disabled pair loses … transfers at once; open transfers are
  * cancelled." Contract §10.
  *
- * Returns the ids of the packages among them, for {@link removePackage} after the commit.
+ * Returns the ids of the packages among them, for {@link removePackagesSoon} after the commit.
  */
 export async function cancelOpenOfPair(
   context: Context,

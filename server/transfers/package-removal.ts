@@ -11,6 +11,7 @@ import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { TransferRow } from '../database/work-tables.ts'
+import { waitAtMost } from '../package-store/bounded-wait.ts'
 import { hasOthers, stoppedEverywhere } from '../package-store/other-nodes.ts'
 import { recordTransfer } from './records.ts'
 import { isFinal } from './rules.ts'
@@ -68,21 +69,20 @@ async function record(context: Context, { id, project_id }: TransferRow): Promis
   })
 }
 
-/** Maximum time that an answer waits for a store of packages that does not answer. */
-const removingMs = 2000
-
 /**
- * Returns the transfer after its package was removed, if it has ended. With several nodes the removal takes
- * longer than an answer may wait, so the answer comes before it.
+ * Starts the removal of packages and waits for it as long as an answer may. With several nodes the removal
+ * takes longer than that, so this returns before it.
  */
+export async function removePackagesSoon(context: Context, transferIds: readonly string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  const removals = Promise.all(transferIds.map((id) => removePackage(context, id)))
+  if (!(await hasOthers(context.nodes))) await waitAtMost(removals)
+}
+
+/** Returns the transfer after its package was removed, if it has ended and the removal does not take long. */
 export async function withoutPackage(context: Context, transfer: Transfer): Promise<Transfer> {
   if (!isFinal(transfer.state) || transfer.package?.removed_at !== null) return transfer
-  const removal = removePackage(context, transfer.id)
-  if (await hasOthers(context.nodes)) return transfer
-  const late = new AbortController()
-  const waited = pause(removingMs, undefined, { ref: false, signal: late.signal }).catch(() => {})
-  await Promise.race([removal, waited])
-  late.abort()
+  await removePackagesSoon(context, [transfer.id])
   return context.read(async (db) => {
     const row = await store.findInProject(db, transfer.project_id, transfer.id)
     return row === undefined ? transfer : toTransfer(row, null, timesOf(context, context.steady.now()))

@@ -7,7 +7,7 @@ import { toPage } from '../database/page.ts'
 import { readAs, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { reconcile } from './changes.ts'
-import { removePackage } from './package-removal.ts'
+import { removePackagesSoon } from './package-removal.ts'
 import { findSecret } from './secrets.ts'
 import * as store from './store.ts'
 import { current, type Times, timesOf, toSummary, toTransfer } from './views.ts'
@@ -33,7 +33,7 @@ export async function listTransfers(
     for (const transfer of own) await reconcile(context, tx, transfer)
     return own.filter(({ mode }) => mode === 'package').map(({ id }) => id)
   })
-  await Promise.all(expired.map((id) => removePackage(context, id)))
+  await removePackagesSoon(context, expired)
   return readAs(context, caller, async (db, agent) => {
     const times = timesOf(context, context.steady.now())
     const limit = query.limit ?? limits.pageDefault
