@@ -16,7 +16,7 @@ import { nodeLane } from '../database/lanes.ts'
 import type { PageQuery } from '../database/page.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
-import { removeProject } from './removal.ts'
+import { removeDeleted } from './removal.ts'
 import { requireProjectMove } from './rules.ts'
 import * as store from './store.ts'
 
@@ -104,8 +104,9 @@ export function setProjectState(
 }
 
 /**
- * Deletes a project permanently. The answer is sent when all its data has been removed. If the server stops
- * before, the project stays unknown to callers and the next start removes the rest.
+ * Deletes a project permanently. The answer is sent when all its data has been removed. If that fails or its
+ * packages take too long, the project stays unknown to callers, and the upkeep or the next start removes the
+ * rest.
  */
 export async function deleteProject(
   context: Context,
@@ -132,7 +133,7 @@ export async function deleteProject(
     })
     return { id, deleted_at: tx.nowIso }
   })
-  await removeProject(context, id)
+  await removeDeleted(context, id)
   return deleted
 }
 

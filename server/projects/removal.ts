@@ -16,6 +16,7 @@ import { nodeLane } from '../database/lanes.ts'
 import { arrival, arrivalOf } from '../database/sql.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { waitAtMost } from '../package-store/bounded-wait.ts'
 import { stoppedEverywhere } from '../package-store/other-nodes.ts'
 import { listDeleted, listPackagesOf } from './store.ts'
 
@@ -161,13 +162,15 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
  */
 const maxScrubBytes = 64 * 1024 * 1024
 
-/**
- * Removes all packages of a project that is being deleted. This is not recorded, because the rows are deleted
- * too.
- */
-async function removePackagesOf(context: Context, projectId: string): Promise<void> {
+/** Returns the packages of a project, when no node moves bytes of them any more. */
+async function stoppedPackagesOf(context: Context, projectId: string): Promise<string[]> {
   const ids = await context.read((db) => listPackagesOf(db, projectId))
   if (ids.length > 0) await stoppedEverywhere(context.nodes)
+  return ids
+}
+
+/** Removes packages. This is not recorded, because the rows are deleted too. */
+async function removePackages(context: Context, ids: readonly string[]): Promise<void> {
   for (const id of ids) await context.packages.remove(id)
   await context.packages.freed()
 }
@@ -176,9 +179,33 @@ async function removePackagesOf(context: Context, projectId: string): Promise<vo
  * Removes all data of a deleted project. The row of the project is removed last, when no file contains any of
  * its data. As long as it exists, removal is tried again every minute and at the next start.
  */
-export async function removeProject(context: Context, projectId: string): Promise<void> {
+async function removeProject(context: Context, projectId: string): Promise<void> {
   // Before the rows, which name the packages. Uploads to a deleted project are refused.
-  await removePackagesOf(context, projectId)
+  await removePackages(context, await stoppedPackagesOf(context, projectId))
+  await removeRows(context, projectId)
+}
+
+/**
+ * Removes all data of a project whose deletion was just committed. Never rejects, because a failure does not
+ * undo the deletion. Does not wait for a store of packages that does not answer: the rows follow it.
+ */
+export async function removeDeleted(context: Context, projectId: string): Promise<void> {
+  try {
+    const packages = removePackages(context, await stoppedPackagesOf(context, projectId))
+    let isOver = false
+    const over = () => {
+      isOver = true
+    }
+    const rest = packages.finally(over).then(() => removeRows(context, projectId))
+    const logged = rest.catch((error: unknown) => logFailure(context, error))
+    await waitAtMost(packages.catch(over))
+    if (isOver) await logged
+  } catch (error) {
+    logFailure(context, error)
+  }
+}
+
+async function removeRows(context: Context, projectId: string): Promise<void> {
   const { projects: _, ...rest } = removals
   let removed = 0
   for (const removal of Object.values(rest)) {
@@ -193,6 +220,10 @@ export async function removeProject(context: Context, projectId: string): Promis
   if (isClean) await context.write([projectId, nodeLane], (tx) => project(tx, projectId, 1))
   else if (removed > 0)
     context.log.info('bytes of a deleted project remain in the database file until the next start')
+}
+
+function logFailure(context: Context, error: unknown): void {
+  if (!context.stopping.aborted) context.log.error({ err: error }, 'failed to remove a deleted project')
 }
 
 async function scrub(context: Context): Promise<boolean> {
@@ -218,7 +249,7 @@ export function startRemovals(context: Context): () => void {
     try {
       for (const id of await context.read(listDeleted)) await removeProject(context, id)
     } catch (error) {
-      if (!context.stopping.aborted) context.log.error({ err: error }, 'failed to remove a deleted project')
+      logFailure(context, error)
     } finally {
       running = false
     }

@@ -374,6 +374,28 @@ describe('the removal', () => {
     },
   )
 
+  test.each<[string, NonNullable<ObjectStore['faults']['before']>]>([
+    ['fails', ({ verb }) => (verb === 'DELETE' ? failed : undefined)],
+    ['does not answer', ({ verb }) => (verb === 'DELETE' ? new Promise(() => {}) : undefined)],
+  ])('of a store that %s does not change the answer that deletes a project', async (_, before) => {
+    const { owner } = bridge
+    const project = await owner.createProject('short')
+    const [cy, di] = [await bridge.agent('cy', project.id), await bridge.agent('di', project.id)]
+    const transfer = await offer({ from: cy, to: di, bytes: part(0) })
+    await putPart(cy, transfer.id, 0, part(0))
+    store.faults = { before }
+    const since = performance.now()
+    const target = `/api/admin/projects/${project.id}`
+    const deleted = await owner.call({ target: `${target}/delete`, body: { confirm_name: 'short' } })
+    expect([deleted.status, deleted.json]).toMatchObject([200, { id: project.id }])
+    expect(performance.now() - since).toBeLessThan(10_000)
+    expect(told(await owner.call({ target }))).toEqual([404, 'not_found'])
+    expect(keysOf(transfer.id)).toHaveLength(1)
+    mend()
+    await bridge.restart().then((restarted) => Object.assign(bridge, restarted))
+    await vi.waitFor(() => expect(keysOf(transfer.id)).toEqual([]), soon)
+  })
+
   test('finds recorded objects that a listing does not show', async () => {
     const { id } = await accepted()
     store.faults = { listed: (key) => !key.includes(id) }
