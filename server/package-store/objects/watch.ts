@@ -27,7 +27,7 @@ export class PackagesUnusableError extends Error {
 export interface Watch {
   /** Whether the store has answered within the last 30 seconds. */
   answers(): boolean
-  /** Whether the store is known to belong to this installation. */
+  /** Whether the store belonged to this installation when it last showed whose it is. */
   isOwn(): boolean
   stop(): void
 }
@@ -50,6 +50,7 @@ export async function watchStore(options: WatchOptions): Promise<Watch> {
   const { processMs, onFailure } = options
   let answeredAt: number | undefined
   let isTried = false
+  let isOwn = false
   let hasAsked = false
   const ask = async () => {
     const signal = AbortSignal.timeout(probeMs)
@@ -57,8 +58,10 @@ export async function watchStore(options: WatchOptions): Promise<Watch> {
       if (isTried) await requireOwn(options, signal)
       else await tryStore(options, signal)
       isTried = true
+      isOwn = true
       answeredAt = processMs()
     } catch (error) {
+      if (error instanceof PackagesUnusableError) isOwn = false
       if (isRefused(error) && !hasAsked) throw error
       onFailure(error)
     } finally {
@@ -70,7 +73,7 @@ export async function watchStore(options: WatchOptions): Promise<Watch> {
   timer.unref()
   return {
     answers: () => answeredAt !== undefined && processMs() - answeredAt < answeredWithinMs,
-    isOwn: () => isTried,
+    isOwn: () => isOwn,
     stop: () => clearInterval(timer),
   }
 }
@@ -109,9 +112,14 @@ export const ownerOf = (
 /** Requires that no other installation uses the prefix. The first one writes its id there. */
 async function requireOwn(probe: Probe, signal: AbortSignal): Promise<void> {
   const { place, client, serverId } = probe
-  const owner = await ownerOf(probe, signal)
-  if (owner === undefined)
-    return step(place, 'write', () => putSmall(client, ownerKey(place), Buffer.from(serverId), signal))
+  let owner = await ownerOf(probe, signal)
+  if (owner === undefined) {
+    await step(place, 'write', () => putSmall(client, ownerKey(place), Buffer.from(serverId), signal))
+    // Read again, because another installation that starts now may have replaced the id.
+    owner = await ownerOf(probe, signal)
+    if (owner === undefined)
+      throw unusable(place, 'it does not return what was written', 'use another object store')
+  }
   if (owner !== serverId)
     throw unusable(
       place,
