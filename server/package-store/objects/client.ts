@@ -38,8 +38,11 @@ export interface ObjectClient {
 /** Time for a connection, and for the answer to a request that was sent. */
 const connectMs = 5000
 const answerMs = 30_000
-/** Most connections to the store. */
-const connections = 64
+/**
+ * Most connections to the store for each purpose. Bytes of parts move at the pace of agents, so they may take no
+ * connection of the others. Removals that stall may not hide that the store answers.
+ */
+export const connectionsFor = { moves: 64, removals: 8, looks: 2 } as const
 
 interface Call {
   readonly method: 'GET' | 'PUT' | 'DELETE'
@@ -51,7 +54,7 @@ interface Call {
   readonly signal?: AbortSignal | undefined
 }
 
-export function createObjectClient(place: ObjectPlace): ObjectClient {
+export function createObjectClient(place: ObjectPlace, connections: number): ObjectClient {
   const { region } = place
   const dispatcher = new Agent({ connections, connect: { timeout: connectMs }, headersTimeout: answerMs })
   const cache = new Map<string, ArrayBuffer>()

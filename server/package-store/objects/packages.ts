@@ -33,7 +33,10 @@ import type { Watch } from './watch.ts'
 
 export interface ObjectsOptions extends StallLimitOptions {
   readonly place: ObjectPlace
+  /** For the bytes of parts. */
   readonly client: ObjectClient
+  /** For removals and the search for what to remove. */
+  readonly removals: ObjectClient
   readonly watch: Watch
   readonly read: Rows['read']
   readonly write: Writer['write']
@@ -48,8 +51,9 @@ const orphanMs = 3_600_000
 /** Objects that are removed at the same time. */
 const removedAtOnce = 8
 
-export function createObjectPackages(options: ObjectsOptions): Packages {
-  const { place, client, watch, read, write, onFailure, pace = usualPace } = options
+/** The caller closes what it gave. */
+export function createObjectPackages(options: ObjectsOptions): Omit<Packages, 'close'> {
+  const { place, client, removals, watch, read, write, onFailure, pace = usualPace } = options
   const running = createOpenDownloads()
   const root = `${place.prefix}packages/`
   const keyOf = (transferId: string, { index, sha256 }: TransferPart) =>
@@ -102,14 +106,14 @@ export function createObjectPackages(options: ObjectsOptions): Packages {
 
   async function keysUnder(prefix: string): Promise<string[]> {
     const keys: string[] = []
-    for await (const { objects } of client.list(prefix)) keys.push(...objects.map(({ key }) => key))
+    for await (const { objects } of removals.list(prefix)) keys.push(...objects.map(({ key }) => key))
     return keys.filter((key) => key.startsWith(prefix))
   }
 
   async function removeKeys(keys: readonly string[]): Promise<void> {
     const left = [...keys]
     const work = async () => {
-      for (let key = left.pop(); key !== undefined; key = left.pop()) await client.remove(key)
+      for (let key = left.pop(); key !== undefined; key = left.pop()) await removals.remove(key)
     }
     await Promise.all(Array.from({ length: removedAtOnce }, work))
   }
@@ -225,7 +229,7 @@ export function createObjectPackages(options: ObjectsOptions): Packages {
     async stored() {
       if (!watch.isOwn()) return []
       const ids = new Map<string, boolean>()
-      for await (const { objects, at } of client.list(root)) {
+      for await (const { objects, at } of removals.list(root)) {
         for (const { key, changedAt } of objects) {
           const id = key.slice(root.length).split('/')[0] ?? ''
           if (key.startsWith(root) && isTransferId(id))
@@ -236,10 +240,6 @@ export function createObjectPackages(options: ObjectsOptions): Packages {
     },
     sweep: async () => {},
     freed: async () => {},
-    async close() {
-      watch.stop()
-      await client.close()
-    },
   }
 }
 
