@@ -9,9 +9,12 @@ import { freeAttempts, longestDelaySeconds, type SignInDelays, tooManyPasswords 
 import { isTrouble, type Statement } from './connection.ts'
 import type { Link } from './link.ts'
 
+/** Doublings until the longest delay. PostgreSQL refuses a power of two that is too large, so it takes no more. */
+const doublings = Math.ceil(Math.log2(longestDelaySeconds))
 const delay = (failures: string) =>
   `CASE WHEN ${failures} <= ${freeAttempts} THEN interval '0'
-    ELSE least(${longestDelaySeconds}, power(2, ${failures} - ${freeAttempts + 1})) * interval '1 s' END`
+    ELSE least(${longestDelaySeconds}, power(2, least(${doublings}, ${failures} - ${freeAttempts + 1})))
+      * interval '1 s' END`
 
 const cleanEveryMs = 60_000
 /** A count is forgotten this long after its delay. Guesses at such intervals gain nothing. */

@@ -42,6 +42,17 @@ describe.skipIf(!isOnPostgres)('delays after wrong passwords', () => {
     expect(await leftMs(async () => one?.require('name olu'))).toBe(0)
   })
 
+  test('stay at their longest after thousands of wrong passwords', async () => {
+    const [one, other] = nodes()
+    await one?.failed('name bot')
+    await onDatabase(data, (client) =>
+      client.query("UPDATE sign_in_failures SET failures = 1028, until = now() - interval '1 s'"),
+    )
+    await one?.failed('name bot')
+    expect(await leftMs(async () => other?.require('name bot'))).toBeGreaterThan(290_000)
+    await one?.succeeded('name bot')
+  })
+
   test('are stored without the name, which may be a password', async () => {
     const [one] = nodes()
     await one?.failed('name correct horse')
