@@ -1,47 +1,87 @@
-/** Used nonces in PostgreSQL. One statement spends those of a whole group. */
+/** Used nonces in PostgreSQL. One statement spends those of a whole group, and counts them now and then. */
 import { sql } from 'kysely'
+import { limits } from '../../../sdk/contract/limits.ts'
 import { ApiError } from '../../api-error.ts'
 import { digestOf, floorAfterLoss, type Nonces, purgeLine } from '../nonces.ts'
 import type { Request } from '../request.ts'
 import type { Tx } from '../tx.ts'
 import type { PostgresConnection } from './connection.ts'
+import { type NonceCounts, recountEveryMs } from './nonce-counts.ts'
 
-const spend = `INSERT INTO nonces (credential_id, nonce, signed_at)
+const spend = (condition: string) => `INSERT INTO nonces (credential_id, nonce, signed_at)
   SELECT n.credential_id, n.nonce, n.signed_at
     FROM unnest($1::text[], $2::bytea[], $3::bigint[]) AS n (credential_id, nonce, signed_at)
-    WHERE n.signed_at > (SELECT floor FROM replay_floor)
+    WHERE n.signed_at > (SELECT floor FROM replay_floor)${condition}
   ON CONFLICT DO NOTHING RETURNING credential_id, nonce`
+
+/** Counts the rows of the credentials `$4` before, and spends no nonce of one that has too many. */
+const countAndSpend = `WITH counted AS MATERIALIZED (
+    SELECT c.id, (SELECT count(*) FROM nonces WHERE credential_id = c.id) AS rows FROM unnest($4::text[]) AS c (id)
+  ), spent AS (
+    ${spend(` AND n.credential_id NOT IN (SELECT id FROM counted WHERE rows >= ${limits.noncesPerCredential})`)}
+  )
+  SELECT credential_id, nonce, NULL::bigint AS rows FROM spent
+  UNION ALL SELECT id, NULL, rows FROM counted`
+
+interface Spent {
+  readonly credential_id: string
+  readonly nonce: Buffer | null
+  /** Rows of a credential that was counted, instead of a nonce. */
+  readonly rows?: number | null
+}
 
 /**
  * Spends the nonces of a group in its transaction, outside any savepoint. Returns the refusal of each request
- * whose nonce was used before, at its index.
+ * whose nonce was used before, or whose credential has too many, at its index.
  */
 export async function spendNonces(
   connection: PostgresConnection,
   requests: readonly Pick<Request, 'nonce'>[],
+  counts: NonceCounts,
 ): Promise<(ApiError | undefined)[]> {
   const digests = requests.map(({ nonce }) => nonce && digestOf(nonce.nonce))
+  const named = new Set(requests.flatMap(({ nonce }) => nonce?.credentialId ?? []))
+  const full = new Set([...named].filter((id) => counts.isFull(id)))
   const given = requests.flatMap(({ nonce }, index) => {
     const digest = digests[index]
-    return nonce === undefined || digest === undefined ? [] : [{ ...nonce, digest }]
+    return nonce === undefined || digest === undefined || full.has(nonce.credentialId)
+      ? []
+      : [{ ...nonce, digest }]
   })
-  if (given.length === 0) return []
-  const { rows } = await connection.query<{ credential_id: string; nonce: Buffer }>({
-    name: 'nonces',
-    text: spend,
-    values: [
-      given.map(({ credentialId }) => credentialId),
-      given.map(({ digest }) => digest),
-      given.map(({ signedAt }) => signedAt),
-    ],
-  })
-  const spent = new Set(rows.map((row) => keyOf(row.credential_id, row.nonce)))
+  const due = [...named].filter((id) => !full.has(id) && counts.isDue(id))
+  const rows = given.length === 0 ? [] : await store(connection, given, due)
+  for (const { credential_id: id, rows: counted } of rows)
+    if (typeof counted === 'number' && counts.note(id, counted)) full.add(id)
+  const spent = new Set(
+    rows.flatMap(({ credential_id, nonce }) => (nonce ? keyOf(credential_id, nonce) : [])),
+  )
   return requests.map(({ nonce }, index) => {
     const digest = digests[index]
     if (nonce === undefined || digest === undefined) return undefined
+    if (full.has(nonce.credentialId)) return new ApiError('rate_limited', { retryAfterMs: recountEveryMs })
     // The first request of the group that carries a nonce spends it.
-    return spent.delete(keyOf(nonce.credentialId, digest)) ? undefined : new ApiError('request_replayed')
+    if (!spent.delete(keyOf(nonce.credentialId, digest))) return new ApiError('request_replayed')
+    counts.add(nonce.credentialId)
+    return undefined
   })
+}
+
+async function store(
+  connection: PostgresConnection,
+  given: readonly { readonly credentialId: string; readonly digest: Buffer; readonly signedAt: number }[],
+  due: readonly string[],
+): Promise<readonly Spent[]> {
+  const values = [
+    given.map(({ credentialId }) => credentialId),
+    given.map(({ digest }) => digest),
+    given.map(({ signedAt }) => signedAt),
+  ]
+  const { rows } = await connection.query<Spent>(
+    due.length === 0
+      ? { name: 'nonces', text: spend(''), values }
+      : { name: 'nonces_counted', text: countAndSpend, values: [...values, due] },
+  )
+  return rows
 }
 
 const keyOf = (credentialId: string, digest: Buffer): string => `${credentialId} ${digest.toString('hex')}`

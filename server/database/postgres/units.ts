@@ -8,6 +8,7 @@ import { Unit, type UnitChance, UnitEndedError } from '../tx.ts'
 import { UnitOverrunError } from '../unit-overrun.ts'
 import { isStatementError, isTrouble, type PostgresConnection } from './connection.ts'
 import { MergedStatements } from './merged.ts'
+import { NonceCounts } from './nonce-counts.ts'
 import { spendNonces } from './nonces.ts'
 import { type Posted, PostgresView } from './unit-view.ts'
 import { type Asked, Wave, wavesOf } from './wave.ts'
@@ -18,15 +19,18 @@ export class NeedsSavepointsError extends Error {}
 export interface UnitsChance extends UnitChance {
   /** Whether equal statements of a group are merged. */
   readonly merges: boolean
+  readonly monotonicMs: () => number
 }
 
 export class Units {
   readonly #chance: UnitsChance
   readonly #merged = new MergedStatements()
+  readonly #nonces: NonceCounts
   #changes = 0
 
   constructor(chance: UnitsChance) {
     this.#chance = chance
+    this.#nonces = new NonceCounts(chance.monotonicMs)
   }
 
   /** Number of units that changed rows. */
@@ -49,7 +53,7 @@ export class Units {
     /** Undefined: each unit gets a savepoint. */
     posted: Posted | undefined,
   ): Promise<Outcome[]> {
-    const refusals = await spendNonces(connection, requests)
+    const refusals = await spendNonces(connection, requests, this.#nonces)
     const outcomes: Outcome[] = refusals.map((error) => ({ ok: false, error }))
     const admitted = [...requests.keys()].filter((index) => refusals[index] === undefined)
     const run = async (index: number, asked: Asked, counts: Counts) => {
