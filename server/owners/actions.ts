@@ -123,6 +123,9 @@ async function checkPassword(
   const user = await context.read((db) => store.findUser(db, name))
   // An account without a password is checked against the dummy, like an unknown name.
   const matches = await context.passwords.matches(password, user?.password || undefined, limiter)
+  // Other attempts may have failed since the first look. If their number delays the key, this one does not
+  // learn whether its password is right.
+  await context.signInDelays.require(key)
   if (user === undefined || !matches || user.state !== 'enabled') {
     await context.signInDelays.failed(key)
     throw new ApiError('sign_in_failed')

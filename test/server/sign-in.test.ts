@@ -5,9 +5,11 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { testClock } from '../support/clock.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
-import { openStore } from '../support/test-store.ts'
+import { isOnPostgres } from '../support/postgres.ts'
+import { openStore, withStore } from '../support/test-store.ts'
 
 /** Slow enough that other requests arrive in between. */
 const slow = 14
@@ -64,6 +66,32 @@ test("wrong passwords under the owner's name do not delay the signed-in owner", 
   expect((await confirm(own, ownerPassword)).status).toBe(200)
   for (let n = 0; n < 5; n += 1) await confirm(own, 'a wrong password')
   expect(told(await confirm(own, ownerPassword))).toEqual([429, 'rate_limited'])
+  await own.close()
+})
+
+test.each([
+  ['sign-ins', (to: TestBridge, password: string) => signIn(to, ownerName, password)],
+  ['confirmations', confirm],
+])('of wrong %s at once, only those that are checked together pass the delay', async (_, attempt) => {
+  const clock = testClock()
+  const own = await startBridge({ clock, monotonicMs: clock.elapsedMs, passwordCost: slow })
+  for (let n = 0; n < 4; n += 1) expect((await attempt(own, 'a wrong password')).status).toBe(401)
+  // No delay ends during the attempts, however slow the machine is. PostgreSQL measures them by its own clock.
+  const resume = clock.hold()
+  const change = (values: string) =>
+    isOnPostgres && withStore(own.data, (store) => store.exec(`UPDATE sign_in_failures SET ${values}`))
+  change('failures = 12')
+  const replies = await Promise.all(Array.from({ length: 8 }, () => attempt(own, 'a wrong password')))
+  const refusals = replies.map((reply) => told(reply).join(' ')).sort()
+  const checked = refusals.filter((each) => each === '401 sign_in_failed').length
+  expect(checked).toBeGreaterThan(0)
+  expect(checked).toBeLessThanOrEqual(2)
+  expect(refusals.slice(checked)).toEqual(Array(8 - checked).fill('429 rate_limited'))
+  expect(told(await attempt(own, ownerPassword))).toEqual([429, 'rate_limited'])
+  resume()
+  clock.advance(2)
+  change('until = clock_timestamp()')
+  expect((await attempt(own, ownerPassword)).status).toBe(200)
   await own.close()
 })
 
