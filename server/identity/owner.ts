@@ -143,8 +143,18 @@ async function renew(context: IdentityServices, id: string, lastUsed: string): P
   await context.write(nodeLane, (tx) => markUsed(tx, id))
 }
 
-const markUsed = async (tx: Tx, id: string) => {
-  await tx.db.updateTable('owner_sessions').set({ last_used_at: tx.steadyIso }).where('id', '=', id).execute()
+/**
+ * Records the use of a sign-in that has not ended. Returns false if another transaction ended it after this one
+ * read it: on PostgreSQL the update waits for that one and looks at the row again.
+ */
+const markUsed = async (tx: Tx, id: string): Promise<boolean> => {
+  const used = await tx.db
+    .updateTable('owner_sessions')
+    .set({ last_used_at: tx.steadyIso })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+  return used.numUpdatedRows === 1n
 }
 
 /** Runs one unit of work for an owner. The session is checked again inside the transaction. */
@@ -156,7 +166,7 @@ export async function writeAsOwner<T>(
 ): Promise<T> {
   return context.write(lanes, async (tx) => {
     await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.steadyNow)
-    await markUsed(tx, caller.session_id)
+    if (!(await markUsed(tx, caller.session_id))) throw new ApiError('owner_session_expired')
     return unit(tx)
   })
 }
