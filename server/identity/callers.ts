@@ -30,6 +30,8 @@ export interface OwnerCaller {
   readonly name: string
   readonly role: 'owner' | 'administrator'
   readonly session_id: string
+  /** Hash of the token that the request carried. A confirmation during the request replaces that token. */
+  readonly token_sha256: Buffer
   readonly endpoint: EndpointSpec
   readonly request_id: string
 }

@@ -9,7 +9,7 @@
  * Contract §10 "Sign-in".
  */
 
-import { hash } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { EndpointSpec } from '../../sdk/contract/endpoint.ts'
 import { limits } from '../../sdk/contract/limits.ts'
@@ -54,6 +54,7 @@ const findSession = prepared<{ id: string }>()((db, p) =>
     .select([
       'owner_sessions.id',
       'owner_sessions.user_id',
+      'owner_sessions.token_sha256',
       'owner_sessions.last_used_at',
       'owner_sessions.expires_at',
       'owner_sessions.fresh_until',
@@ -65,23 +66,27 @@ const findSession = prepared<{ id: string }>()((db, p) =>
     .where('owner_sessions.id', '=', p('id')),
 )
 
+/** A session, and the hash of the token by which a request named it. */
+type Shown = Pick<OwnerCaller, 'session_id' | 'token_sha256'>
+
 /**
  * Checks an owner session at an instant of steady time. @throws owner_session_expired, not_permitted,
  * reauth_required
  */
-async function admitOwner(db: Db, id: string, endpoint: EndpointSpec, now: Date) {
-  const found = await findAlive(db, id, now)
-  requireRights(found, endpoint, now)
+async function admitOwner(db: Db, caller: OwnerCaller, now: Date) {
+  const found = await findAlive(db, caller, now)
+  requireRights(found, caller.endpoint, now)
   return found
 }
 
 /** @throws owner_session_expired */
-async function findAlive(db: Db, id: string, now: Date) {
-  const found = await findSession.first(db, { id })
+async function findAlive(db: Db, shown: Shown, now: Date) {
+  const found = await findSession.first(db, { id: shown.session_id })
   const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
   const nowIso = now.toISOString()
   const alive =
     found !== undefined &&
+    timingSafeEqual(found.token_sha256, shown.token_sha256) &&
     found.ended_at === null &&
     found.state === 'enabled' &&
     found.expires_at > nowIso &&
@@ -108,9 +113,10 @@ export async function proveOwner(
 ): Promise<void> {
   const token = cookieToken(request, context.portalOrigin())
   if (token === undefined) throw new ApiError('owner_session_expired')
+  const token_sha256 = tokenDigest(token)
   const found = await context.read(async (db) => {
-    const session = await findByToken.first(db, { token_sha256: tokenDigest(token) })
-    return findAlive(db, session?.id ?? '', context.steady.now())
+    const session = await findByToken.first(db, { token_sha256 })
+    return findAlive(db, { session_id: session?.id ?? '', token_sha256 }, context.steady.now())
   })
   const caller: OwnerCaller = {
     kind: 'owner',
@@ -118,6 +124,7 @@ export async function proveOwner(
     name: found.name,
     role: found.role,
     session_id: found.id,
+    token_sha256,
     endpoint,
     request_id: request.id,
   }
@@ -125,7 +132,7 @@ export async function proveOwner(
   request.caller = caller
   requireRights(found, endpoint, context.steady.now())
   context.presence.touchPerson(found.user_id, found.role, context.steady.now())
-  if (endpoint.method === 'GET' && !isWait(request)) await renew(context, found.id, found.last_used_at)
+  if (endpoint.method === 'GET' && !isWait(request)) await renew(context, caller, found.last_used_at)
 }
 
 /** "A read that waits does not renew the sign-in's idle time." Contract §10. */
@@ -138,20 +145,21 @@ function isWait({ query }: FastifyRequest): boolean {
  * Renews the session at most once per minute. This is precise enough for an idle limit of an hour and saves a
  * write per read.
  */
-async function renew(context: IdentityServices, id: string, lastUsed: string): Promise<void> {
+async function renew(context: IdentityServices, shown: Shown, lastUsed: string): Promise<void> {
   if (context.steady.now().getTime() - Date.parse(lastUsed) < 60_000) return
-  await context.write(nodeLane, (tx) => markUsed(tx, id))
+  await context.write(nodeLane, (tx) => markUsed(tx, shown))
 }
 
 /**
- * Records the use of a sign-in that has not ended. Returns false if another transaction ended it after this one
+ * Records the use of a sign-in. Returns false if another transaction ended it or replaced its token after this one
  * read it: on PostgreSQL the update waits for that one and looks at the row again.
  */
-const markUsed = async (tx: Tx, id: string): Promise<boolean> => {
+const markUsed = async (tx: Tx, { session_id, token_sha256 }: Shown): Promise<boolean> => {
   const used = await tx.db
     .updateTable('owner_sessions')
     .set({ last_used_at: tx.steadyIso })
-    .where('id', '=', id)
+    .where('id', '=', session_id)
+    .where('token_sha256', '=', token_sha256)
     .where('ended_at', 'is', null)
     .executeTakeFirst()
   return used.numUpdatedRows === 1n
@@ -165,8 +173,8 @@ export async function writeAsOwner<T>(
   unit: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   return context.write(lanes, async (tx) => {
-    await admitOwner(tx.db, caller.session_id, caller.endpoint, tx.steadyNow)
-    if (!(await markUsed(tx, caller.session_id))) throw new ApiError('owner_session_expired')
+    await admitOwner(tx.db, caller, tx.steadyNow)
+    if (!(await markUsed(tx, caller))) throw new ApiError('owner_session_expired')
     return unit(tx)
   })
 }
@@ -178,7 +186,7 @@ export async function readAsOwner<T>(
   unit: (db: Db, now: Date) => Promise<T>,
 ): Promise<T> {
   return context.read(async (db) => {
-    await admitOwner(db, caller.session_id, caller.endpoint, context.steady.now())
+    await admitOwner(db, caller, context.steady.now())
     return unit(db, context.clock())
   })
 }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../sdk/contract/limits.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.ts'
+import { RawConnection, requestText } from '../support/raw-client.ts'
 import { expectRefusal } from './endpoints/answers.ts'
 import { startWorld, type World } from './endpoints/world.ts'
 
@@ -174,6 +175,34 @@ describe('a sign-in', () => {
     expect(await by.ok(session)).toMatchObject({ id: before.id })
     // If the answer was lost, the person signs in again.
     expect((await signIn(world, mine)).status).toBe(200)
+  })
+
+  test('that is confirmed during a request refuses that request, which carries the previous token', async () => {
+    const by = await world.signedIn()
+    const name = world.name('cleo')
+    const body = JSON.stringify({ name })
+    const head = requestText({
+      method: 'POST',
+      target: `/api/admin/projects/${world.bridge.project.id}/agents`,
+      headers: [
+        ['Cookie', by.cookie],
+        ['Origin', world.bridge.url],
+        ['Content-Type', 'application/json'],
+        ['Content-Length', String(body.length)],
+        ['Expect', '100-continue'],
+      ],
+    })
+    const connection = new RawConnection(world.bridge.url).send(head)
+    await connection.until('100 Continue')
+    connection.send(body.slice(0, 5))
+    await by.ok({ target: '/api/admin/session/confirm', body: { password: ownerPassword } })
+    const reply = (await connection.send(body.slice(5)).replies(1)).at(-1)
+    connection.leave()
+    expect([reply?.status, reply?.error]).toEqual([401, 'owner_session_expired'])
+    const { agents } = await by.ok<{ agents: { name: string }[] }>({
+      target: `/api/admin/projects/${world.bridge.project.id}/agents?limit=100`,
+    })
+    expect(agents.map((each) => each.name)).not.toContain(name)
   })
 
   test('is refused with a link that is older than five minutes or was already followed', async () => {

@@ -44,10 +44,14 @@ async function statementsOf(projectId: string): Promise<string[]> {
   const db = unitDb(new UnitConnection(new Statements(database)))
   const session = onFile(
     bridge.data,
-    (each) => each.prepare('SELECT id FROM owner_sessions').pluck().get() as string,
+    (each) =>
+      each.prepare('SELECT id AS session_id, token_sha256 FROM owner_sessions').get() as Pick<
+        OwnerCaller,
+        'session_id' | 'token_sha256'
+      >,
   )
   const caller: OwnerCaller = {
-    ...{ kind: 'owner', user_id: '', name: 'olu', role: 'owner', session_id: session },
+    ...{ kind: 'owner', user_id: '', name: 'olu', role: 'owner', ...session },
     ...{ endpoint: contract.owner.snapshots.get, request_id: '' },
   } as OwnerCaller
   const same = (iso: string) => iso
