@@ -140,6 +140,8 @@ describe('a code is refused', () => {
     bridge.clock.advance(60)
     expect(refusal(await claim(claimBody(late.code, generateKeyPair())))).toEqual([410, 'enrollment_expired'])
     expect(await stateOf(late)).toBe('expired')
+    await invite({}, late.agentId)
+    expect(await stateOf(late)).toBe('expired')
     expect(refusal(await claim(body))).toEqual([410, 'enrollment_expired'])
     expect(credentialsOf(late.agentId)).toEqual([])
   })
