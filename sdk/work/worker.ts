@@ -50,6 +50,8 @@ const passedOver: ReadonlySet<RefusalCode> = new Set([
   'not_permitted',
   'pairing_disabled',
   'project_paused',
+  // A claim that was renewed before its work.
+  'claim_lost',
 ])
 
 export class Worker {
@@ -61,6 +63,8 @@ export class Worker {
   #crowded = 0
   #isHeard = false
   #idleSinceMs: number
+  /** A claim without an answer. The node may have stored it, so it is asked again before anything else. */
+  #unanswered: AskedClaim | undefined
 
   constructor(parts: WorkParts, handler: TaskHandler, options: WorkOptions) {
     this.#parts = parts
@@ -72,9 +76,11 @@ export class Worker {
   async run(): Promise<Worked> {
     const { limit = Number.POSITIVE_INFINITY } = this.#options
     let fruitless = 0
-    while (this.#claimed < limit && !this.#isInterrupted && this.#idleLeftMs > 0) {
-      const open = await this.#findOpen()
-      const claim = await this.#claimFirst(open)
+    while (this.#claimed < limit && !this.#isInterrupted && !this.#isIdleOver) {
+      const open = this.#unanswered === undefined ? await this.#findOpen() : []
+      const claim = await (this.#unanswered === undefined
+        ? this.#claimFirst(open)
+        : this.#claim(this.#unanswered))
       if (claim !== undefined) {
         fruitless = 0
         this.#claimed += 1
@@ -95,6 +101,15 @@ export class Worker {
   get #idleLeftMs(): number {
     const { idleMs = Number.POSITIVE_INFINITY } = this.#options
     return idleMs - (this.#parts.monotonicMs() - this.#idleSinceMs)
+  }
+
+  /** A claim that may stand is not given up because the worker was idle before. */
+  get #isIdleOver(): boolean {
+    return this.#idleLeftMs <= 0 && (this.#unanswered === undefined || this.#isExpired(this.#unanswered))
+  }
+
+  #isExpired({ task, askedMs }: AskedClaim): boolean {
+    return this.#parts.monotonicMs() - askedMs >= leaseMsOf(task)
   }
 
   #tell(event: WorkEvent): void {
@@ -146,25 +161,47 @@ export class Worker {
   }
 
   async #claimFirst(open: readonly Task[]): Promise<Claimed | undefined> {
-    for (const { id } of open) {
-      if (this.#isInterrupted) return undefined
-      try {
-        return await this.#claim(id)
-      } catch (error) {
-        if (error instanceof BridgeError && passedOver.has(error.code)) continue
-        await this.#whileAway(error)
-      }
+    const { random, monotonicMs } = this.#parts
+    for (const task of open) {
+      if (this.#isInterrupted || this.#unanswered !== undefined) return undefined
+      const claimed = await this.#claim({ task, key: freshKey(random), askedMs: monotonicMs() })
+      if (claimed !== undefined) return claimed
     }
     return undefined
   }
 
-  /** Claims a task. If the answer is lost, the retry with the same key returns the same claim. */
-  async #claim(id: string): Promise<Claimed> {
-    const { direct, random, monotonicMs } = this.#parts
-    const idempotencyKey = freshKey(random)
+  /** Claims a task. If the answer is lost, it is asked again with the same key, which returns the same claim. */
+  async #claim(asked: AskedClaim): Promise<Claimed | undefined> {
+    try {
+      const { id } = asked.task
+      const claimTtlSeconds = limits.workerClaimTtlSeconds
+      const task = await this.#parts.direct.claim(id, { idempotencyKey: asked.key, claimTtlSeconds })
+      const claimed = await this.#inTime({ task, askedMs: asked.askedMs })
+      this.#answered()
+      return claimed
+    } catch (error) {
+      if (error instanceof BridgeError && passedOver.has(error.code)) this.#answered()
+      else {
+        if (isOutcomeUnknown(error)) this.#unanswered = asked
+        // A node that fails at one task must not keep the worker from the others.
+        if (error instanceof BridgeError && this.#isExpired(asked)) this.#unanswered = undefined
+        await this.#whileAway(error)
+      }
+      return undefined
+    }
+  }
+
+  /** Renews a claim whose answer came late: it may have expired, and another worker may have it. */
+  async #inTime(claimed: Claimed): Promise<Claimed> {
+    const { direct, monotonicMs } = this.#parts
     const askedMs = monotonicMs()
-    const claimTtlSeconds = limits.workerClaimTtlSeconds
-    return { task: await direct.claim(id, { idempotencyKey, claimTtlSeconds }), askedMs }
+    if (askedMs - claimed.askedMs < leaseMsOf(claimed.task) / 3) return claimed
+    return { task: await direct.renew(claimed.task, {}), askedMs }
+  }
+
+  #answered(): void {
+    if (this.#unanswered !== undefined) this.#heard()
+    this.#unanswered = undefined
   }
 
   async #perform({ task, askedMs }: Claimed): Promise<void> {
@@ -245,11 +282,18 @@ export class Worker {
 
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#options
-    const bounded = Math.max(0, Math.min(ms, this.#idleLeftMs))
+    const longestMs = this.#unanswered === undefined ? this.#idleLeftMs : Number.POSITIVE_INFINITY
+    const bounded = Math.max(0, Math.min(ms, longestMs))
     await this.#parts.sleep(bounded, signal).catch(() => {
       // Aborted: the loop checks this itself.
     })
   }
+}
+
+interface AskedClaim {
+  readonly task: Task
+  readonly key: string
+  readonly askedMs: number
 }
 
 interface Claimed {
