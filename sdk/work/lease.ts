@@ -3,7 +3,7 @@
  * cancelled.
  *
  * - It renews after a third of the lease. If the node is unreachable, it retries at least once per second,
- *   until the remaining lease is only as long as the handler needs to stop.
+ *   until the remaining lease is only as long as the handler needs to stop. A call that is open then is ended.
  * - A long-poll notices a cancellation, and the end of the session or credential, immediately. Each renewal
  *   notices them too.
  * - A holder without a long-poll reads the task between two renewals instead (`check`).
@@ -59,6 +59,7 @@ export class Lease {
     this.#renewedMs = claimedMs
     if (task.state === 'cancel_requested') this.stop('cancelled')
     void this.#renewing()
+    void this.#ending()
   }
 
   /** Aborted when the handler has to stop. */
@@ -97,8 +98,28 @@ export class Lease {
     return this.#leaseMs - Math.min(this.#parts.stopWithinMs, this.#leaseMs / 3)
   }
 
+  get #leftMs(): number {
+    return this.#renewedMs + this.#keptMs - this.#parts.monotonicMs()
+  }
+
   get #leaseMs(): number {
     return leaseMsOf(this.#task)
+  }
+
+  /** Time limit of one renewal. */
+  get #attemptMs(): number {
+    return this.#leaseMs / 6
+  }
+
+  /** Gives the claim up at its end, also while a renewal or a read waits in a silent network. */
+  async #ending(): Promise<void> {
+    // A claim that is already old gets one renewal.
+    let leftMs = Math.max(this.#leftMs, this.#attemptMs)
+    while (leftMs > 0) {
+      if (!(await this.#pause(leftMs))) return
+      leftMs = this.#leftMs
+    }
+    this.#lose(undefined)
   }
 
   async #renewing(): Promise<void> {
@@ -122,13 +143,13 @@ export class Lease {
     try {
       const { state } = await tasks.renew(this.#task, {
         signal: this.#done.signal,
-        timeoutMs: this.#leaseMs / 6,
+        timeoutMs: this.#attemptMs,
       })
       this.#renewedMs = askedMs
       if (state === 'cancel_requested') this.stop('cancelled')
       return monotonicMs() + this.#leaseMs / 3
     } catch (error) {
-      const isOver = monotonicMs() - this.#renewedMs >= this.#keptMs
+      const isOver = this.#leftMs <= 0
       if (!this.#done.signal.aborted && (isOver || !isTemporary(error, 'claim'))) this.#lose(error)
       return monotonicMs() + Math.min(awayMs, this.#leaseMs / 10)
     }

@@ -195,8 +195,10 @@ export class Worker {
   async #inTime(claimed: Claimed): Promise<Claimed> {
     const { direct, monotonicMs } = this.#parts
     const askedMs = monotonicMs()
-    if (askedMs - claimed.askedMs < leaseMsOf(claimed.task) / 3) return claimed
-    return { task: await direct.renew(claimed.task, {}), askedMs }
+    const leaseMs = leaseMsOf(claimed.task)
+    if (askedMs - claimed.askedMs < leaseMs / 3) return claimed
+    // One short attempt, so that its own answer is not late. The claim is asked again otherwise.
+    return { task: await direct.renew(claimed.task, { attempts: 1, timeoutMs: leaseMs / 6 }), askedMs }
   }
 
   #answered(): void {
