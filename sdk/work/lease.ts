@@ -24,6 +24,8 @@ export interface LeaseParts {
   readonly monotonicMs: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly stopWithinMs: number
+  /** Lifetime of the claim, that of a worker's by default. */
+  readonly leaseMs?: number
   /** Read between renewals. If it is absent, only renewals and {@link Lease.watch} notice an end. */
   readonly check?: {
     readonly everyMs: number
@@ -43,6 +45,15 @@ const awayMs = 1_000
 /** Returns the lifetime of a worker's claim. The node uses the shorter one of the worker's and the task's. */
 export const leaseMsOf = ({ claim_ttl_seconds }: Pick<Task, 'claim_ttl_seconds'>): number =>
   Math.min(claim_ttl_seconds, limits.workerClaimTtlSeconds) * 1000
+
+/**
+ * Returns the lifetime of a claim from the answer to its renewal: the claim may be shorter than its task, and only its
+ * end shows that. Both times are the node's, so this machine's clock does not matter.
+ */
+export function renewedLeaseMsOf(task: Task): number {
+  const ms = Date.parse(task.claim?.expires_at ?? '') - Date.parse(task.updated_at)
+  return ms > 0 ? Math.min(ms, leaseMsOf(task)) : leaseMsOf(task)
+}
 
 export class Lease {
   readonly #parts: LeaseParts
@@ -103,7 +114,7 @@ export class Lease {
   }
 
   get #leaseMs(): number {
-    return leaseMsOf(this.#task)
+    return this.#parts.leaseMs ?? leaseMsOf(this.#task)
   }
 
   /** Time limit of one renewal. */

@@ -193,7 +193,7 @@ export class Tasks implements TaskCalls {
       readonly onRefused?: (refusal: BridgeError) => void
     } = {},
   ): Promise<void> {
-    const { Lease } = await import('./lease.ts')
+    const { Lease, renewedLeaseMsOf } = await import('./lease.ts')
     const { direct: tasks, keeper, monotonicMs, sleep, closing } = this.#ofBridge
     const askedMs = monotonicMs()
     const task = await this.renew(held, options)
@@ -205,7 +205,8 @@ export class Tasks implements TaskCalls {
       return isSame && claim?.session_id === keeper.sessionId
     }
     const check = { everyMs: checkMs, isHeld }
-    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs: 0, check }, task, askedMs)
+    const leaseMs = renewedLeaseMsOf(task)
+    const lease = new Lease({ tasks, monotonicMs, sleep, stopWithinMs: 0, leaseMs, check }, task, askedMs)
     const end = () => lease.end()
     for (const signal of [closing, options.signal]) {
       if (signal?.aborted) end()
