@@ -24,14 +24,14 @@ export const auditRetention: Job = {
     let isDone = true
     return async (tx, room) => {
       let done = 0
-      while (done < room.rows && !room.isSpent()) {
+      do {
         const projectId = isDone ? await nextProject(tx.db, current) : current
         if (projectId === undefined) return { done, more: false }
         current = projectId
         const removed = await removeOld(tx, projectId, { ...room, rows: room.rows - done })
         done += removed.done
         isDone = !removed.more
-      }
+      } while (done < room.rows && !room.isSpent())
       return { done, more: true }
     }
   },

@@ -16,7 +16,10 @@ export type MaintenanceContext = Pick<
 export interface BatchBudget {
   readonly rows: number
   readonly bytes: number
-  /** Whether the batch has used up its time. A batch of several steps checks it between two steps. */
+  /**
+   * Whether the batch has used up its time. A batch of several steps checks it between two steps, never before
+   * the first, so that each batch makes progress.
+   */
   isSpent(): boolean
 }
 

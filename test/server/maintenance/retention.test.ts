@@ -182,6 +182,26 @@ onSqlite('test/server/project-deletion.test.ts').test('removed data is overwritt
   expect(holdsIt()).toBe(false)
 })
 
+test('each batch makes progress, also if every step takes longer than a batch may', async () => {
+  const pairs = [await spoken(2, [1, 2]), await spoken(2, [1, 2])]
+  for (const pair of pairs) age(pair, 91)
+  tamper(data, (database) => {
+    const old = firstIdAt(new Date(daysAgo(366))).replace('-0000-0000-', '-7000-8000-')
+    const sql = 'UPDATE audit SET id = ?, at = ? WHERE project_id = ? AND kind = ?'
+    database.prepare(sql).run(old, daysAgo(366), pairs[0]?.project.id, 'project.created')
+  })
+  let now = 0
+  const monotonicMs = () => {
+    now += 10
+    return now
+  }
+  expect(await upkeep(data, { monotonicMs })).toMatchObject({
+    'messages removed': 4,
+    'audit records removed': 1,
+  })
+  for (const pair of pairs) expect(await left(pair)).toEqual([])
+})
+
 test('stored answers are removed after seven days, enrolments after a month, the others once expired', async () => {
   await upkeep(data)
   const pair = await spoken(1, [])
