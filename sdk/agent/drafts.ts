@@ -6,9 +6,18 @@ import { messages } from '../contract/agent/messages.ts'
 import type { MessageDraft } from '../storage/outbox.ts'
 import type { CallInput, CallOptions } from '../transport/http.ts'
 import type { DirectCalls } from './direct-calls.ts'
-import { type Directory, replyAddress } from './directory.ts'
+import { type Directory, type MessageAddress, replyAddress } from './directory.ts'
 
 export type SendInput = CallInput<typeof messages.send>
+
+/**
+ * Returns the input of a message with its address first. A message that is sent again with its Idempotency-Key
+ * needs the same bytes, wherever its address was found.
+ */
+export const addressed = (
+  { recipient_agent_id, conversation_id }: MessageAddress,
+  message: Omit<MessageDraft, 'to'>,
+): SendInput => ({ body: { recipient_agent_id, conversation_id, ...message } })
 
 export class Drafts {
   readonly #agentId: string
@@ -24,7 +33,7 @@ export class Drafts {
   /** Returns the input if the directory has the recipient in its cache. Sends no request. */
   async remembered({ to, ...message }: MessageDraft): Promise<SendInput | undefined> {
     const address = to === undefined ? undefined : await this.#directory.known(to)
-    return address && { body: { ...address, ...message } }
+    return address && addressed(address, message)
   }
 
   /**
@@ -33,9 +42,9 @@ export class Drafts {
    * @throws LocalError `peer_unknown`; BridgeError `not_found`
    */
   async resolved({ to, ...message }: MessageDraft, options: CallOptions): Promise<SendInput> {
-    if (to !== undefined) return { body: { ...(await this.#directory.address(to, options)), ...message } }
+    if (to !== undefined) return addressed(await this.#directory.address(to, options), message)
     const id = message.in_reply_to ?? ''
     const original = await this.#direct.call(messages.get, { params: { id } }, options)
-    return { body: { ...replyAddress(original, this.#agentId), ...message } }
+    return addressed(replyAddress(original, this.#agentId), message)
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { AgentCalls } from '../agent/agent-calls.ts'
 import type { Directory } from '../agent/directory.ts'
+import { addressed } from '../agent/drafts.ts'
 import {
   messages as entries,
   type Message,
@@ -43,11 +44,7 @@ export class Messages {
     const { conversation_id, recipient_agent_id: to, ...draft } = message
     if (conversation_id === undefined) return this.#calls.sendDraft({ ...draft, to }, options)
     const recipient_agent_id = await this.#directory.agentId(to, options)
-    return this.#calls.call(
-      entries.send,
-      { body: { ...draft, conversation_id, recipient_agent_id } },
-      options,
-    )
+    return this.#calls.call(entries.send, addressed({ recipient_agent_id, conversation_id }, draft), options)
   }
 
   /**

@@ -73,6 +73,18 @@ test.each([
   expect((await history()).length).toBe(before + 1)
 })
 
+test('reply takes effect once, whether or not the journal has its message by then', async () => {
+  const question = await questionOfLou()
+  const args = ['reply', question, 'green', '--key', newKey()]
+  const first = await as('kim', ...args)
+  expect(first.code).toBe(0)
+  const listened = await as('kim', 'listen', '--once')
+  expect([listened.code, listened.stdout]).toEqual([0, expect.stringContaining(question)])
+  const { code, stdout, stderr } = await as('kim', ...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: first.stderr })
+  expect(JSON.parse(stdout).message.id).toBe(JSON.parse(first.stdout).message.id)
+})
+
 test.each([[['--expects-reply-by', '30m']], [['--encrypt']]])('ask with %j asks once', async (more) => {
   const args = ['ask', 'lou', 'which branch?', '--timeout', '0', '--key', newKey(), ...more]
   const asked = async () => /asked as (\S+),/.exec((await as('kim', ...args)).stderr)?.[1] ?? 'not asked'
