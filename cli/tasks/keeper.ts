@@ -2,6 +2,7 @@
  * Renews a claim while another process lives, in this process or in one that it starts in the background.
  *
  * - One process renews a claim: it holds a lock beside the file of the claim, and removes both its files at its end.
+ *   The lock belongs to the task. A process that finds it with an earlier claim of the task waits for its end.
  * - It ends when that process is gone, when a command of this profile ended the task, and when the claim was lost.
  * - `bridge.tasks.keep` reads the task every 15 seconds, and so notices a lost claim or a revoked credential.
  *
@@ -10,21 +11,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { HeldTask, Task } from '../../sdk/index.ts'
 import type { CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { callerOf, isAlive, processOf } from '../hooks/harness-process.ts'
 import { readJson, writeJson } from '../profile/json-file.ts'
-import { takeLock } from '../profile/lock.ts'
+import { type Lock, takeLock } from '../profile/lock.ts'
 import { findClaim } from './claims.ts'
 
 const checkMs = 1000
+/** The process of an earlier claim ends at its next check. */
+const lockPace = { everyMs: 100, tries: 40 } as const
 
 /** Process that renews a claim, and the process that it watches. */
 interface Renewing {
   readonly pid: number
   readonly while_pid: number
+  /** Generation of the claim. */
+  readonly generation: number
 }
 
 /** Returns the process to watch: the given one, else the caller of this one. @throws CommandError if it is gone. */
@@ -46,8 +52,9 @@ export async function renewWhile(
 ): Promise<void> {
   const { bridge, paths } = await context.agent()
   const files = filesOf(paths.claims, held.id)
-  const lock = await takeLock(files.lock)
-  if (lock === undefined) return report(context, { type: 'taken', ...(await renewingOf(files.record)) })
+  const generation = held.claim?.generation ?? 0
+  const { lock, other } = await lockOrOther(context, files, generation)
+  if (other !== undefined) return report(context, { type: 'taken', ...other })
   const watched = processOf(whilePid)
   const over = new AbortController()
   const check = async () => {
@@ -55,7 +62,7 @@ export async function renewWhile(
   }
   const timer = setInterval(() => void check(), checkMs)
   try {
-    const renewing = { pid: process.pid, while_pid: whilePid }
+    const renewing = { pid: process.pid, while_pid: whilePid, generation }
     await writeJson(files.record, renewing)
     const signal = AbortSignal.any([context.signal, over.signal])
     const begin = (task: Task) => {
@@ -133,10 +140,33 @@ const filesOf = (folder: string, id: string) => ({
   record: join(folder, `${id}.renewing.json`),
 })
 
-async function renewingOf(path: string): Promise<Renewing> {
-  const { pid, while_pid } = (await readJson(path, 'unexpected')) ?? {}
-  if (typeof pid === 'number' && typeof while_pid === 'number') return { pid, while_pid }
-  throw new CommandError('conflict', 'another process has just begun to renew this claim')
+/** Takes the lock, or returns the process that already renews this claim. @throws CommandError `conflict` */
+async function lockOrOther(
+  { signal, sleep = (ms) => pause(ms, undefined, { signal }) }: CliContext,
+  files: ReturnType<typeof filesOf>,
+  generation: number,
+): Promise<
+  | { readonly lock: Lock; readonly other?: undefined }
+  | { readonly lock?: undefined; readonly other: Renewing }
+> {
+  for (let tries = 1; ; tries += 1) {
+    const lock = await takeLock(files.lock)
+    if (lock !== undefined) return { lock }
+    const other = await renewingOf(files.record)
+    if (other?.generation === generation) return { other }
+    if (tries === lockPace.tries)
+      throw new CommandError(
+        'conflict',
+        'another process still holds the lock of an earlier claim of this task',
+      )
+    await sleep(lockPace.everyMs, signal)
+  }
+}
+
+async function renewingOf(path: string): Promise<Renewing | undefined> {
+  const { pid, while_pid, generation } = (await readJson(path, 'unexpected')) ?? {}
+  const isWhole = typeof pid === 'number' && typeof while_pid === 'number' && typeof generation === 'number'
+  return isWhole ? { pid, while_pid, generation } : undefined
 }
 
 /** Whether commands of this profile still act for this claim. Another claim of the task has another generation. */

@@ -45,6 +45,13 @@ const keep = (id: string, pid: number) =>
   eve.bridge('task', 'claim', id, '--keep', '--while-pid', String(pid))
 /** The process that the command says renews the claim. */
 const renewer = (stderr: string): number => Number(/^process (\d+) /m.exec(stderr)?.[1])
+const isThere = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 const files = () => readdir(home.path('eve', 'claims')).catch(() => [])
 
 test('a claim is renewed once at a time, until the process that asked for it is gone', async () => {
@@ -74,6 +81,56 @@ test('a claim is renewed once at a time, until the process that asked for it is 
   process.kill(pid, 'SIGKILL')
   await untilGone(renewer(first.stderr))
   expect(await files()).toEqual([`${id}.json`])
+})
+
+const recordOf = async (id: string) =>
+  JSON.parse(await readFile(home.path('eve', 'claims', `${id}.renewing.json`), 'utf8'))
+
+test('a task that is released and claimed again at once is renewed by a new process', async () => {
+  const { id } = await given()
+  const { pid } = worker()
+  const first = renewer((await keep(id, pid)).stderr)
+  expect(await eve.bridge('task', 'release', id, 'not yet')).toMatchObject({ code: 0 })
+  const again = await keep(id, pid)
+  const second = renewer(again.stderr)
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('claim: generation 2'),
+    stderr: expect.stringContaining(`process ${second} renews the claim`),
+  })
+  expect(second).not.toBe(first)
+  await untilGone(first)
+  expect(await recordOf(id)).toEqual({ pid: second, while_pid: pid, generation: 2 })
+  process.kill(pid, 'SIGKILL')
+  await untilGone(second)
+})
+
+test('a renewal waits for the end of the one of an earlier claim', async () => {
+  const { id } = await given()
+  const { pid } = worker()
+  const first = renewer((await keep(id, pid)).stderr)
+  // It notices nothing and keeps its lock.
+  process.kill(first, 'SIGSTOP')
+  onTestFinished(() => void (isThere(first) && process.kill(first, 'SIGKILL')))
+  await eve.bridge('task', 'release', id, 'not yet')
+  await eve.bridge('task', 'claim', id)
+  const watched = worker()
+  const pauses: number[] = []
+  const args = ['task', 'renew', id, '--while-pid', String(watched.pid), '--profile', 'eve']
+  const ended = await desk.run(args, {
+    sleep: async (ms, signal) => {
+      pauses.push(ms)
+      if (pauses.length === 1) {
+        process.kill(first, 'SIGCONT')
+        return untilGone(first)
+      }
+      expect(await recordOf(id)).toMatchObject({ pid: process.pid, generation: 2 })
+      watched.kill('SIGKILL')
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+    },
+  })
+  expect(pauses).toEqual([100, 15_000])
+  expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('renews the claim') })
 })
 
 test.each<[string, string, string, (agent: Enrolled) => Promise<unknown>]>([
