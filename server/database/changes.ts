@@ -10,6 +10,6 @@ export interface Changes {
    * commits, so a greater id is a newer message.
    */
   newestFor(agentIds: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Returns the newest record of each project about its state or its pairings. */
+  /** Returns the newest record of each project about its state, its pairings or a released task. */
   rightsOf(projectIds: readonly string[]): Promise<ReadonlyMap<string, string>>
 }

@@ -43,4 +43,5 @@ export function createChanges(link: Link, read: Reader['read']): Changes {
 const byKey = (rows: readonly Marked[]): Map<string, string> =>
   new Map(rows.map(({ key, mark }) => [key, mark]))
 
-const kinds = ['pairing.enabled', 'pairing.disabled', 'project.state_changed']
+/** A release opens a task again and sends a message to the creator only, so no message wakes the assignee. */
+const kinds = ['pairing.enabled', 'pairing.disabled', 'project.state_changed', 'task.released']

@@ -3,9 +3,10 @@
  * owner's answer, and open waits end. Runs with `BRIDGE_TEST_STORE=postgres`; `BRIDGE_DENIALS=500` makes it
  * longer.
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
 import { databaseUrl, isOnPostgres } from '../../support/postgres.ts'
+import { act, createTask, heldBy } from '../../support/tasks.ts'
 import { openWait, soon } from '../../support/waits.ts'
 import type { Actor } from './denials/scenes.ts'
 import { type Denial, denials } from './denials/table.ts'
@@ -148,5 +149,24 @@ describe.skipIf(!isOnPostgres || !hasPooler)('a denial at one node, without noti
     const sentMs = performance.now()
     expect((await wait.answer)?.body.messages?.map((each) => each.id)).toEqual([id])
     expect(performance.now() - sentMs).toBeLessThan(1000)
+  })
+
+  test.each([
+    ['at once', 0],
+    ['later', 1500],
+  ])('a task that is released %s wakes a wait for open tasks long before its end', async (_when, afterMs) => {
+    const { ada, ben, second } = nodes
+    const there = agentAt(second, ben)
+    const { id } = await createTask(ada, ben)
+    onTestFinished(async () => void (await act(ada, id, 'cancel')))
+    const held = heldBy(await act(ben, id, 'claim'))
+    for (let left = await there.inbox(); left.messages.length > 0; left = await there.inbox())
+      await there.acknowledge(...left.messages.map((each) => each.id))
+    const wait = openWait(there, 'role=assignee&state=open&wait_seconds=20', '/api/v1/tasks')
+    await new Promise((resolve) => setTimeout(resolve, 100 + afterMs))
+    await act(ben, id, 'release', { ...held, reason: 'another is faster' })
+    const releasedMs = performance.now()
+    expect((await wait.answer)?.body).toMatchObject({ tasks: [{ id, state: 'open' }] })
+    expect(performance.now() - releasedMs).toBeLessThan(10_000)
   })
 })
