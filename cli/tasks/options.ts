@@ -45,10 +45,13 @@ const ttl = (text: string): number => {
   throw invalid('It must be from 30s to 1h.')
 }
 
+/** Limits of the contract, repeated here because only commands that run load the SDK. */
+const claimLifetimes = '(default 30m; at most 5m for task run and task claim --keep, which renew it)'
+
 export const withNewTask = (to: Command): Command =>
   withKey(to)
     .option('--due <when>', 'when the task is due: a duration like 2h, or a timestamp', replyBy)
-    .option('--claim-ttl <duration>', 'how long a claim lasts without renewal (default 5m)', ttl)
+    .option('--claim-ttl <duration>', `how long a claim lasts without renewal ${claimLifetimes}`, ttl)
     .option(
       '--max-attempts <count>',
       'how many attempts the task gets before it fails (default 3)',
