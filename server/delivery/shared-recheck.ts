@@ -7,7 +7,7 @@
  * - Another one asks for the newest message of the agents in these projects. An agent with a newer one is
  *   notified. An agent whose wait is new is asked about too, because its message may be older.
  * - A third one asks whether the project's state or a pairing changed, or a task was released. If so, all its
- *   agents are notified. They also are if the project had no wait before, because its change may be older.
+ *   agents are notified.
  *
  * The number of statements does not depend on the number of waits. Contract §6.
  */
@@ -102,7 +102,7 @@ class SharedRecheck {
     const found = changed.length === 0 ? new Map() : await this.#changes.rightsOf(changed)
     const before = this.#rights
     this.#rights = new Map(projects.map((id) => [id, found.get(id) ?? before.get(id) ?? '']))
-    const moved = new Set(projects.filter((id) => before.get(id) !== this.#rights.get(id)))
+    const moved = new Set(projects.filter((id) => before.has(id) && before.get(id) !== this.#rights.get(id)))
     for (const [agentId, project] of waiting)
       if (moved.has(project)) this.#context.wakeups.notifyHere(agentId)
   }

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -251,25 +250,6 @@ describe('finalize', () => {
     mend()
     expect((await finalize(ada, id)).status).toBe(200)
     expect(await audited(id, 'transfer.uploaded')).toBe(1)
-  })
-
-  test('leaves no connection to a store that begins to answer too late', async () => {
-    const { id } = await offered()
-    for (const index of [0, 1]) await putPart(ada, id, index, part(index))
-    const late = Promise.withResolvers<undefined>()
-    const sockets: Socket[] = []
-    stall({
-      before: ({ verb, key }, socket) => {
-        if (verb !== 'GET' || !key.includes(id)) return undefined
-        sockets.push(socket)
-        return late.promise
-      },
-      // The answer never ends, so the store itself keeps the connection open.
-      beforeChunk: async ({ key }) => (key.includes(id) ? new Promise(() => {}) : undefined),
-    })
-    expectTold(await finalize(ada, id), stalls)
-    late.resolve(undefined)
-    await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]), soon)
   })
 })
 
