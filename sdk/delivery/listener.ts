@@ -69,9 +69,10 @@ export interface Listening {
 const steadyMs = 30_000
 /**
  * A connection without pages that broke sooner counts as one more failure in a row. Otherwise a node that
- * accepts every connection and closes it would be called without growing pauses.
+ * accepts every connection and closes it would be called without growing pauses. Longer would keep an agent
+ * waiting while nodes restart one after another.
  */
-const settledMs = 5_000
+const settledMs = 2_000
 /**
  * Failures in a row before the caller is notified. A connection that is replaced immediately is not reported.
  */
