@@ -123,8 +123,13 @@ export class Cluster {
     try {
       await this.#runAside('pg_ctl', this.#starting)
     } catch (error) {
-      throw new Error(readFileSync(this.#log, 'utf8').slice(-2000), { cause: error })
+      throw new Error(this.logEnd, { cause: error })
     }
+  }
+
+  /** The end of what the server has logged. */
+  get logEnd(): string {
+    return readFileSync(this.#log, 'utf8').slice(-2000)
   }
 
   get #log(): string {

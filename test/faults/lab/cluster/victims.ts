@@ -30,6 +30,9 @@ export async function killOne(
   await harness.followUp()
 }
 
+/** A server that recovers for longer is a stall of its own, and its log tells why. */
+const longRecoveryMs = 2000
+
 /**
  * Kills one process of the primary, which then ends all its other processes, recovers as after a crash and goes
  * on. Resolves once it accepts connections. A backend is one that serves a node.
@@ -49,6 +52,10 @@ async function killProcess({ primary }: Harness, type: string, chance: Chance): 
     return row?.at
   }
   const before = await startOf()
+  const killedMs = performance.now()
   process.kill(pid, 'SIGKILL')
   while ((await startOf().catch(() => before)) === before) await sleep(20)
+  const awayMs = Math.round(performance.now() - killedMs)
+  if (awayMs >= longRecoveryMs)
+    process.stderr.write(`the primary accepted no connection for ${awayMs} ms:\n${primary.logEnd}\n`)
 }
