@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
 
 const waitsForMs = 1500
-const againAfterMs = 20
+/** Each try costs a recovering server a process, and several callers try at a time. */
+const againAfterMs = 50
 
 export class Opening {
   readonly #monotonicMs: () => number
