@@ -2,8 +2,8 @@
  * Lifetime of the helper, from readiness to the deadline, in elapsed time. `expiresAt` is the deadline as
  * calendar time.
  *
- * The sleep of the machine counts, but a timer stands still meanwhile. So the helper looks every second
- * whether its lifetime is over.
+ * The sleep of the machine counts, but a timer stands still meanwhile. So the helper compares the elapsed time
+ * with the deadline every second.
  *
  * Spec §3, "deadline reached: ttl elapsed".
  */

@@ -162,7 +162,7 @@ export const removals: Record<keyof Tables, Removal | typeof stays> = {
  */
 const maxScrubBytes = 64 * 1024 * 1024
 
-/** Returns the packages of a project, when no node moves bytes of them any more. */
+/** Returns the packages of a project, once every node has stopped sending and receiving their bytes. */
 async function stoppedPackagesOf(context: Context, projectId: string): Promise<string[]> {
   const ids = await context.read((db) => listPackagesOf(db, projectId))
   if (ids.length > 0) await stoppedEverywhere(context.nodes)

@@ -2,10 +2,10 @@
  * Number of stored nonces of each credential, as far as this node knows, so that no credential can fill the
  * disk.
  *
- * The statement that spends nonces counts the rows of a credential when this node meets it, after this node has
- * spent a twentieth of the limit, and before it refuses the credential, at most once per second. Other nodes
- * and the purge change the table meanwhile. So each node may pass the limit by a twentieth and the requests of
- * one group.
+ * The statement that spends nonces also counts the rows of a credential: at its first request on this node, and
+ * after this node has spent a twentieth of the limit. Before a refusal it counts them at most once per second.
+ * Other nodes and the purge change the table meanwhile. So each node may pass the limit by a twentieth and by
+ * the requests of one group.
  */
 import { limits } from '../../../sdk/contract/limits.ts'
 

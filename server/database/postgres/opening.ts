@@ -1,14 +1,14 @@
 /**
  * Opens connections for requests. A request waits for a database that cannot be reached, but only in the first
  * 1.5 seconds of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one
- * fills no queue. A server with a synchronous standby is back about a second after a crash of one of its
- * processes.
+ * fills no queue. If one process of a server with a synchronous standby crashes, the server accepts connections
+ * again after about a second.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
 
 const waitsForMs = 1500
-/** Each try costs a recovering server a process, and several callers try at a time. */
+/** A recovering server starts a process for each try, and several callers try at the same time. */
 const againAfterMs = 50
 
 export class Opening {
