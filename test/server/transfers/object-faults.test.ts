@@ -374,6 +374,8 @@ describe('the removal', () => {
     mend()
     await bridge.restart().then((restarted) => Object.assign(bridge, restarted))
     await vi.waitFor(() => expect(keysOf(transfer.id)).toEqual([]), soon)
+    // The package counts until its removal is recorded, which follows that of its objects.
+    await vi.waitFor(() => offered(), soon)
   })
 
   test('finds recorded objects that a listing does not show', async () => {
