@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type KeptSignIn, nodeStatus, Owner, pooledFetch } from '../../sdk/program.ts'
@@ -131,8 +132,6 @@ test('after a confirmation in another process the stored sign-in is read again, 
   }
   const beside = Owner.resume(before, { reload })
   onTestFinished(() => beside.close())
-  await beside.signIn.current()
-  expect(reads).toBe(0)
   await owner.signIn.confirm(ownerPassword)
   const late = await refusal(beside.signIn.current())
   expect([late, reads]).toMatchObject([{ code: 'owner_session_expired' }, 1])
@@ -143,6 +142,62 @@ test('after a confirmation in another process the stored sign-in is read again, 
   stored = kept(owner)
   expect((await beside.signIn.current()).user.name).toBe(ownerName)
   expect([kept(beside).cookie, reads]).toEqual([kept(owner).cookie, 4])
+})
+
+test('a wait continues although a confirmation in another process stores its cookie after the refusal', async () => {
+  const owner = await signIn(bridge)
+  const before = kept(owner)
+  let reads = 0
+  const reload = async () => {
+    reads += 1
+    return reads < 4 ? before : kept(owner)
+  }
+  const beside = Owner.resume(before, { reload })
+  onTestFinished(() => beside.close())
+  await beside.signIn.current()
+  expect(reads).toBe(0)
+  await owner.signIn.confirm(ownerPassword)
+  expect((await beside.signIn.current()).user.name).toBe(ownerName)
+  expect([kept(beside).cookie, reads]).toEqual([kept(owner).cookie, 4])
+})
+
+test('a wait continues although its refusal arrives before the answer to a confirmation', async () => {
+  const pool = pooledFetch()
+  onTestFinished(() => pool.close())
+  const refused = Promise.withResolvers<void>()
+  const owner = await signIn(bridge, async (url, init) => {
+    const answer = await pool.fetch(url, init)
+    if (answer.status === 401) refused.resolve()
+    if (url.endsWith('/confirm')) await refused.promise.then(() => sleep(200))
+    return answer
+  })
+  await owner.projects.list()
+  let isRefused = false
+  void refused.promise.then(() => {
+    isRefused = true
+  })
+  const confirming = owner.signIn.confirm(ownerPassword)
+  while (!isRefused) await owner.projects.list()
+  await confirming
+})
+
+test('the end of a sign-in is told after seconds to a wait, and then at once', async () => {
+  const owner = await signIn(bridge)
+  const stored = kept(owner)
+  let reads = 0
+  const reload = async () => {
+    reads += 1
+    return stored
+  }
+  const beside = Owner.resume(stored, { reload })
+  onTestFinished(() => beside.close())
+  await beside.signIn.current()
+  await owner.signIn.close()
+  expect(await refusal(beside.signIn.current())).toMatchObject({ code: 'owner_session_expired' })
+  expect(reads).toBeGreaterThan(1)
+  reads = 0
+  expect(await refusal(beside.signIn.current())).toMatchObject({ code: 'owner_session_expired' })
+  expect(reads).toBe(1)
 })
 
 test('inspecting, serializing or failing reveals nothing of the session', async () => {
