@@ -11,8 +11,10 @@ import type { CliContext } from '../context.ts'
 export interface InvitedAgent {
   readonly id: string
   readonly name: string
-  /** Absent for an agent that has a credential. */
+  /** Absent for an agent that has a credential, or that must not enrol. */
   readonly prompt?: string
+  /** Why an agent without a credential must not enrol now. */
+  readonly refused?: 'agent_disabled' | 'project_archived'
   readonly expires_at?: string
 }
 
@@ -32,11 +34,16 @@ export async function invite(owner: Owner, { project: name, agents, signal }: Wa
   const known = new Map<string, Agent>()
   for await (const agent of owner.agents.all(project.id, { signal })) known.set(agent.name, agent)
   const invited: InvitedAgent[] = []
+  const isArchived = project.state === 'archived'
   for (const each of agents) {
     const agent = known.get(each) ?? (await owner.agents.create(project.id, { name: each }, { signal })).agent
     const { id } = agent
     if (await hasCredential(owner, project.id, id, signal)) {
       invited.push({ id, name: each })
+      continue
+    }
+    if (isArchived || agent.state === 'disabled') {
+      invited.push({ id, name: each, refused: isArchived ? 'project_archived' : 'agent_disabled' })
       continue
     }
     const { prompt, expires_at } = await owner.enrollments.create(
@@ -64,13 +71,17 @@ async function hasCredential(owner: Owner, projectId: string, agentId: string, s
 const rule = '-'.repeat(72)
 
 export const invitedText = ({ project, agents }: Invited): string =>
-  agents
-    .map(({ name, prompt }) =>
-      prompt === undefined
-        ? `${oneLine(name)} is enrolled in ${oneLine(project.name)}`
-        : `Paste this to the agent ${oneLine(name)}:\n${rule}\n${prompt.trimEnd()}\n${rule}`,
-    )
-    .join('\n\n')
+  agents.map((agent) => agentText(agent, project.name)).join('\n\n')
+
+function agentText({ name: agentName, prompt, refused }: InvitedAgent, projectName: string): string {
+  const [name, project] = [oneLine(agentName), oneLine(projectName)]
+  if (prompt !== undefined) return `Paste this to the agent ${name}:\n${rule}\n${prompt.trimEnd()}\n${rule}`
+  if (refused === 'agent_disabled')
+    return `${name} is disabled, so it gets no prompt; bridge admin agent state NAME enabled enables an agent`
+  if (refused === 'project_archived')
+    return `${name} gets no prompt, because ${project} is archived; bridge admin project state NAME paused takes a project out of the archive`
+  return `${name} is enrolled in ${project}`
+}
 
 const lookMs = 2_000
 
@@ -80,13 +91,14 @@ export async function reportArrivals(
   owner: Owner,
   { project, agents }: Invited,
 ): Promise<void> {
-  const stages = new Map(agents.map(({ id, prompt }) => [id, prompt === undefined ? 'enrolled' : 'waiting']))
+  const awaited = agents.filter(({ refused }) => refused === undefined)
+  const stages = new Map(awaited.map(({ id, prompt }) => [id, prompt === undefined ? 'enrolled' : 'waiting']))
   const report = (id: string, name: string, stage: string, words: string) => {
     stages.set(id, stage)
     output.note(`${oneLine(name)} ${words}`)
   }
   while (!signal.aborted && [...stages.values()].some((stage) => stage !== 'listening')) {
-    for (const { id, name } of agents) {
+    for (const { id, name } of awaited) {
       const { connection } = await owner.agents.get(project.id, id, { signal })
       if (connection.listening_now && stages.get(id) !== 'listening')
         report(id, name, 'listening', 'is listening now')

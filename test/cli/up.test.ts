@@ -14,7 +14,7 @@ interface Up {
   readonly url: string
   readonly running: boolean
   readonly project: { readonly name: string }
-  readonly agents: readonly { readonly name: string; readonly prompt?: string }[]
+  readonly agents: readonly { readonly name: string; readonly prompt?: string; readonly refused?: string }[]
 }
 
 let desk: Desk
@@ -84,6 +84,23 @@ test('one command gives two prompts, whose agents talk; the next finds all of it
   ])
 
   expect(await stop(third)).toMatchObject({ code: 0, stderr: expect.stringContaining('"level":30') })
+})
+
+test('an agent that must not enrol gets no prompt, and the node starts all the same', async () => {
+  const { started } = await up(['--port', '0'])
+  expect((await desk.run(['admin', 'agent', 'state', 'ben', 'disabled'])).code).toBe(0)
+  await stop(started)
+  const { started: second, made: again } = await up()
+  expect(again.running).toBe(false)
+  expect(again.agents.map(({ prompt, refused }) => [prompt !== undefined, refused])).toEqual([
+    [true, undefined],
+    [false, 'agent_disabled'],
+  ])
+  expect((await desk.run(['admin', 'project', 'state', 'demo', 'archived'])).code).toBe(0)
+  const { started: beside, made: archived } = await up()
+  expect((await beside.ended).code).toBe(0)
+  expect(archived.agents.map(({ refused }) => refused)).toEqual(['project_archived', 'project_archived'])
+  expect(await stop(second)).toMatchObject({ code: 0 })
 })
 
 test('three at the same time make one node, and each prints prompts', async () => {
