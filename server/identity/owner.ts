@@ -79,10 +79,13 @@ async function admitOwner(db: Db, caller: OwnerCaller, now: Date) {
   return found
 }
 
+/** The instant of steady time after which a session must have been used, or it has ended. */
+export const idleFrom = (steadyNow: Date): string =>
+  new Date(steadyNow.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
+
 /** @throws owner_session_expired */
 async function findAlive(db: Db, shown: Shown, now: Date) {
   const found = await findSession.first(db, { id: shown.session_id })
-  const idleFrom = new Date(now.getTime() - limits.ownerIdleSeconds * 1000).toISOString()
   const nowIso = now.toISOString()
   const alive =
     found !== undefined &&
@@ -90,7 +93,7 @@ async function findAlive(db: Db, shown: Shown, now: Date) {
     found.ended_at === null &&
     found.state === 'enabled' &&
     found.expires_at > nowIso &&
-    found.last_used_at > idleFrom
+    found.last_used_at > idleFrom(now)
   if (!alive) throw new ApiError('owner_session_expired')
   return found
 }

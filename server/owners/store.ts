@@ -5,6 +5,8 @@ import { beforeAll } from '../database/page.ts'
 import type { SteadyClock } from '../database/steady-clock.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
+import { idleFrom } from '../identity/owner.ts'
+
 export type SessionView = OwnerSessionRow & Pick<OwnerUserRow, 'name' | 'role'>
 
 export const findOwner = (db: Db): Promise<OwnerUserRow | undefined> =>
@@ -107,13 +109,15 @@ export async function insertSession(
   return id
 }
 
-/** Keeps the newest ten sessions of a person and ends the others. */
+/** Keeps the newest ten live sessions of a person and ends the others. */
 export async function endOldSessions(tx: Tx, userId: string): Promise<void> {
   const kept = tx.db
     .selectFrom('owner_sessions')
     .select('id')
     .where('user_id', '=', userId)
     .where('ended_at', 'is', null)
+    .where('expires_at', '>', tx.steadyIso)
+    .where('last_used_at', '>', idleFrom(tx.steadyNow))
     .orderBy('id', 'desc')
     .limit(limits.ownerSessionsPerUser)
   await tx.db
@@ -173,6 +177,7 @@ export async function listSessions(
     .where('user_id', '=', userId)
     .where('ended_at', 'is', null)
     .where('expires_at', '>', page.now.toISOString())
+    .where('last_used_at', '>', idleFrom(page.now))
     .where('owner_sessions.id', '>', page.after ?? beforeAll)
     .orderBy('owner_sessions.id')
     .limit(page.limit + 1)

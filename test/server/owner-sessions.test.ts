@@ -131,6 +131,20 @@ describe('a sign-in', () => {
     expect(sessions).toHaveLength(limits.ownerSessionsPerUser)
   })
 
+  test('that ended without use neither counts among the ten nor is listed', async () => {
+    const other = await world.elsewhere()
+    const { owner, bridge } = other
+    const again = async () => new TestOwner(bridge.url, cookieOf(await signIn(other, mine)))
+    for (let count = 1; count < limits.ownerSessionsPerUser; count += 1) await again()
+    bridge.clock.advance(50 * minute)
+    expect((await owner.call(session)).status).toBe(200)
+    bridge.clock.advance(20 * minute)
+    const newest = await again()
+    for (const by of [owner, newest]) expect((await by.call(session)).status).toBe(200)
+    const { sessions } = await newest.ok<{ sessions: object[] }>({ target: '/api/admin/sessions?limit=100' })
+    expect(sessions).toHaveLength(2)
+  })
+
   test('is listed and revoked by its own person, and unknown to every other person, including the owner', async () => {
     const kim = await world.administrator()
     const its = await kim.by.ok<{ id: string }>(session)
