@@ -1,7 +1,10 @@
 /** The owner's commands over several projects: state, live messages, addresses of the page. */
+import { once } from 'node:events'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { OwnerInboxMessage, ProjectSnapshot } from '../../sdk/index.ts'
 import { issueOwnerLink } from '../../server/host/init.ts'
 import type { TestAgent } from '../support/agent.ts'
@@ -104,6 +107,47 @@ test('the messages to the owner are printed as they come, those of one project o
     'note from agent ada',
     'note from agent ben',
   ])
+})
+
+test('the messages go on after the node did not answer a reading of them', async () => {
+  let refused = 0
+  const proxy = createServer((asked, answer) => {
+    const isInbox = asked.url?.includes('/inbox') === true
+    if (isInbox && refused < 5) {
+      refused += 1
+      asked.socket.destroy()
+      return
+    }
+    const { method, headers } = asked
+    const on = request(`${bridge.url}${asked.url}`, { ...(method && { method }), headers }, (given) => {
+      answer.writeHead(given.statusCode ?? 500, given.headers)
+      given.pipe(answer)
+    })
+    on.on('error', () => answer.destroy())
+    asked.pipe(on)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const link = await issueOwnerLink(testConfig(bridge.data))
+  const login = ['admin', 'login', '--url', url, '--link', '--profile', 'through']
+  expect((await desk.run(login, { stdin: `${link}\n` })).code).toBe(0)
+  await toOwner(bridge.ada, 'note', 'after the outage')
+  const interruption = new AbortController()
+  const shown = Promise.withResolvers<void>()
+  const args = ['watch', '--messages', '--project', 'demo', '--profile', 'through']
+  const onOutput = (text: string) => text.includes('after the outage') && shown.resolve()
+  const watching = admin(args, { interruption, onOutput })
+  await Promise.race([shown.promise, watching.then((ended) => Promise.reject(new Error(ended.stderr)))])
+  interruption.abort()
+  const { code, stdout, stderr } = await watching
+  expect([code, refused]).toEqual([130, 5])
+  expect(stdout.match(/after the outage/g)).toHaveLength(1)
+  expect(stderr).toContain('the node is unreachable, waiting: ')
+  expect(stderr).toContain('the node is reachable again')
 })
 
 test('without --project, watch refuses to choose between several projects', async () => {

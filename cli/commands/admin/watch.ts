@@ -58,11 +58,23 @@ export const watch = (context: CliContext, options: WatchOptions): Promise<void>
 async function watchMessages(context: CliContext, owner: Owner, { id, name }: Project): Promise<void> {
   const { output, signal, clock } = context
   let after: string | undefined
-  for await (const _snapshot of owner.projects.watch(id, { signal, onConnection: awayNote(output) }))
-    for await (const message of owner.inbox.all({ projectId: id, after, signal })) {
-      const text = `${messageText(message, { project: name, now: clock() })}\n`
-      if (!(await output.handOver(message, text))) return
-      after = message.id
+  const note = awayNote(output)
+  const { isTemporary } = await import('../../../sdk/program.ts')
+  let isAway = false
+  for await (const _snapshot of owner.projects.watch(id, { signal, onConnection: note }))
+    try {
+      for await (const message of owner.inbox.all({ projectId: id, after, signal })) {
+        const text = `${messageText(message, { project: name, now: clock() })}\n`
+        if (!(await output.handOver(message, text))) return
+        after = message.id
+      }
+      if (isAway) note(undefined)
+      isAway = false
+    } catch (error) {
+      if (signal.aborted || !isTemporary(error, 'reading')) throw error
+      // The next snapshot comes within seconds, and what was printed is not read again.
+      if (!isAway) note(error as Error)
+      isAway = true
     }
 }
 
