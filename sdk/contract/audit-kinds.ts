@@ -29,7 +29,8 @@ export const auditKinds = {
   'enrollment.claimed': 'An agent claimed its enrolment with a key of its own.',
   'enrollment.created': 'An owner created an enrolment for an agent.',
   'enrollment.reused': 'Another key tried to claim an enrolment that was already used.',
-  'enrollment.revoked': 'An owner, or a restore from a backup, revoked an enrolment that was pending.',
+  'enrollment.revoked':
+    'An owner, a newer enrolment of the agent, or a restore from a backup revoked an enrolment that was pending.',
   'envelope_key.rotated': 'The host command `bridge server rotate-key` replaced the envelope key.',
   'environment.changed': 'An owner changed the name, the kind or the description of an environment.',
   'environment.created': 'An owner created an environment.',

@@ -44,7 +44,14 @@ export function createEnrollment(
     if (project.state === 'archived') throw new ApiError('project_archived')
     const agent = await getAgent(tx.db, project.id, ids.agent_id)
     if (agent.state === 'disabled') throw new ApiError('agent_disabled')
-    await store.revokePending(tx, agent.id)
+    for (const { id } of await store.revokePending(tx, agent.id))
+      await recordAudit(tx, {
+        kind: 'enrollment.revoked',
+        actor: ownerActor(caller),
+        project_id: project.id,
+        subject: { type: 'enrollment', id },
+        details: { agent_id: agent.id, reason: 'replaced' },
+      })
     const code = `enroll_${context.random(18).toString('base64url')}`
     const ttl = input.ttl_seconds ?? limits.enrollmentTtlSeconds.default
     const binding = input.binding ?? 'key'

@@ -19,7 +19,7 @@ afterAll(() => world.close())
 const of = (project: string, rest: string) => `/api/admin/projects/${project}/${rest}`
 const audited = async (project: string, kind: string) => {
   const target = of(project, `audit?kind=${kind}`)
-  return (await world.owner.ok<{ audit: { details: object }[] }>({ target })).audit
+  return (await world.owner.ok<{ audit: { subject: object; details: object }[] }>({ target })).audit
 }
 
 describe('a renamed agent', () => {
@@ -256,6 +256,22 @@ describe('an enrolment', () => {
     await expect(enroll(world.bridge.url, codeOf(prompt), world.bridge.clock)).rejects.toThrow(
       'enrollment_revoked',
     )
+  })
+
+  test('that a newer one replaces is refused, and the audit names it', async () => {
+    const project = await world.project()
+    const agent = await world.unenrolled(project)
+    const made = () =>
+      world.owner.ok<{ enrollment_id: string }>({
+        target: of(project, `agents/${agent}/enrollment`),
+        body: {},
+      })
+    const { enrollment_id: replaced } = await made()
+    expect(await audited(project, 'enrollment.revoked')).toEqual([])
+    await made()
+    expect(await audited(project, 'enrollment.revoked')).toMatchObject([
+      { subject: { id: replaced }, details: { agent_id: agent, reason: 'replaced' } },
+    ])
   })
 
   test('is listed in each of its states, by agent and by state, and never with its code', async () => {

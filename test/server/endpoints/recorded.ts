@@ -104,6 +104,7 @@ export const kinds: Record<MutationId, AuditKind | readonly AuditKind[] | { read
 const consequences: Partial<Record<MutationId, readonly AuditKind[]>> = {
   'owner.signIn.setup': ['owner.signed_in'],
   'owner.agents.setState': ['session.fenced'],
+  'owner.enrollments.create': ['enrollment.revoked'],
   'owner.credentials.issue': ['credential.revoked', 'session.fenced'],
   'owner.credentials.revoke': ['session.fenced'],
   'owner.takeovers.issue': ['session.fenced'],
