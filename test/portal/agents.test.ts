@@ -1,5 +1,5 @@
 /** Agents on the owner's page: the list, a new agent with a new environment, and what the node refuses. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
@@ -111,6 +111,18 @@ inChromium('the list of agents', () => {
     await page.getByRole('button', { name: 'Enable' }).click()
     await page.getByText(`${name} is enabled.`).waitFor()
     expect(await loose()).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  test('that are made after the clock of the node was set back appear', async () => {
+    const { page, faults } = visitor
+    const { owner, project, clock } = bridge
+    await page.goto(`${bridge.url}/projects/${project.id}`)
+    await page.getByRole('rowheader', { name: 'ada' }).waitFor()
+    clock.step(-3600)
+    onTestFinished(() => clock.step(3600))
+    await owner.createAgent(project.id, 'after the step')
+    await page.getByRole('rowheader', { name: 'after the step' }).waitFor()
     expect(faults).toEqual([])
   })
 

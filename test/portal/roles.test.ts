@@ -77,6 +77,23 @@ inChromium('an administrator', () => {
     await owner.close()
   })
 
+  test('whose project is taken away is told so, not that the node is silent, and sees it again when it is given back', async () => {
+    const { page } = mira
+    const { owner, project } = bridge
+    const { administrators } = await owner.ok<{ administrators: { id: string }[] }>({
+      target: '/api/admin/administrators',
+    })
+    const target = `/api/admin/administrators/${administrators[0]?.id}/assign`
+    const refused = page.getByText('It does not exist, or it is not yours.')
+    await open(`/projects/${project.id}`)
+    await owner.ok({ target, body: { project_id: project.id, assigned: false } })
+    await refused.first().waitFor()
+    await owner.ok({ target, body: { project_id: project.id, assigned: true } })
+    await expect.poll(() => refused.count()).toBe(0)
+    expect(await page.getByText(/^Nothing heard from the node/).isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
+  })
+
   test('sees a note at the right, which goes to the next screen only while it can be undone', async () => {
     const { page } = mira
     const toast = page.locator('.toast')

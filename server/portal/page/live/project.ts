@@ -7,7 +7,7 @@
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
+import { BridgeError, isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
 import { hearClock } from '../node-clock.ts'
 import { isExpiry, owner, renewals } from '../owner.ts'
@@ -41,6 +41,9 @@ export interface LiveProject {
 export const silentMs = 8000
 const pauseMs = 300
 const retryMs = 1000
+const refusedMs = 10_000
+/** An answer that crosses a newer one is older by less than this. One that is older still has another clock. */
+const crossingMs = 30_000
 /** A project beyond those that the browser waits for is read this often. */
 const withoutWaitMs = 5000
 
@@ -73,8 +76,9 @@ function begin(id: string): LiveProject {
   const stopping = new AbortController()
   const channel = new BroadcastChannel(`bridge-live-${id}`)
   const take = (snapshot: ProjectSnapshot) => {
-    const last = reading.value?.snapshot.observed_at ?? ''
-    if (snapshot.observed_at < last) return
+    const last = reading.value?.snapshot.observed_at ?? snapshot.observed_at
+    const behindMs = Date.parse(last) - Date.parse(snapshot.observed_at)
+    if (behindMs > 0 && behindMs < crossingMs) return
     reading.value = { snapshot, at: moment() }
     error.value = undefined
     hearClock(snapshot.observed_at)
@@ -116,7 +120,11 @@ function begin(id: string): LiveProject {
         // The person has to sign in again, in this tab or another one.
         await until(renewals, (now) => now !== before, signal)
       } else if (!signal.aborted && isOutcomeUnknown(failure)) await pause(retryMs, signal)
-      else throw failure
+      else if (!signal.aborted && failure instanceof BridgeError) {
+        // What is refused now may be allowed again, for example to an administrator of the project.
+        error.value = failure
+        await pause(refusedMs, signal)
+      } else throw failure
     }
   }
   whileAttended(stopping.signal, persist).catch((failure: unknown) => {

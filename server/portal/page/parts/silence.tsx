@@ -3,14 +3,17 @@
  * is paused.
  */
 import { useEffect } from 'preact/hooks'
+import { BridgeError, isOutcomeUnknown } from '../../../../sdk/browser.ts'
 import { isIdle } from '../live/attendance.ts'
 import { type LiveProject, silentMs } from '../live/project.ts'
 import { isExpiry, signInAgain } from '../owner.ts'
 import { span, timeOfDay } from '../words/time.ts'
 import { announce } from './announce.tsx'
+import { Refusal } from './refusal.tsx'
 
 export function Silence({ live: { ageMs, heardAt, error } }: { readonly live: LiveProject }) {
-  const isSilent = useSilence(heardAt.value === undefined ? undefined : ageMs.value)
+  const isRefused = error.value instanceof BridgeError && !isOutcomeUnknown(error.value)
+  const isSilent = useSilence(heardAt.value === undefined || isRefused ? undefined : ageMs.value)
   if (isExpiry(error.value))
     return (
       <p class="silence">
@@ -21,6 +24,7 @@ export function Silence({ live: { ageMs, heardAt, error } }: { readonly live: Li
         </button>
       </p>
     )
+  if (isRefused) return <Refusal error={error.value} />
   return (
     <p class="silence over" hidden={!isSilent}>
       {isSilent &&
