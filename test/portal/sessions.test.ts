@@ -156,6 +156,26 @@ inChromium('a session in the browser', () => {
     expect(visitor.faults).toEqual([])
   })
 
+  test('that has ended is left with the button, without a password', async () => {
+    const { page } = visitor
+    await page.getByLabel('Name').fill(ownerName)
+    await page.getByLabel('Password').fill(ownerPassword)
+    await button('Sign in').click()
+    await button('Sign out').waitFor()
+    // Else the wait for events notices the end first, and its dialog covers the button.
+    await page.route('**/events*', () => {})
+    const still = stillness(page)
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}`)
+    await heading('demo')
+    await still()
+    bridge.clock.advance(61 * 60)
+    await button('Sign out').click()
+    await heading('Sign in')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect(visitor.faults).toEqual([])
+    await page.unrouteAll()
+  })
+
   test('cannot begin at another spelling of the address', async () => {
     const other = bridge.url.replace('127.0.0.1', 'localhost')
     const elsewhere = await chromium.visitor(other)

@@ -154,8 +154,12 @@ export const isExpiry = (failure: unknown): failure is BridgeError =>
 /** Carries the id of the person who signed in from tab to tab, or null at the end of the sign-in. */
 export const signIns = new BroadcastChannel('bridge-sign-ins')
 
+/** A sign-in that has ended needs no password to leave the page. */
 export async function signOut(): Promise<void> {
-  await owner.signIn.close()
+  await settled()
+  await silent.signIn.close().catch((failure: unknown) => {
+    if (!isExpiry(failure)) throw failure
+  })
   leave()
 }
 
