@@ -1,5 +1,5 @@
 /** Conversations on the owner's page: reading, writing as the owner, acknowledging. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
@@ -63,6 +63,40 @@ inChromium('a conversation', () => {
     })
     expect(messages.filter(({ body }) => body === 'from the owner')).toHaveLength(1)
     await picture('thread')
+  })
+
+  test('counts the time for a reply from the sending, and shows it after a look at another screen', async () => {
+    const { ada, ben, clock, project } = bridge
+    const { page } = visitor
+    const id = await ada.conversationWith(ben.id)
+    await ada.send(id, ben.id, 'before the question')
+    await open(id)
+    await page.getByLabel('Type').selectOption('question')
+    await page.getByLabel('Reply by').selectOption('10')
+    await page.getByLabel('Message').fill('by when?')
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor()
+    await page.goBack()
+    await page.getByLabel('Message').waitFor()
+    expect(await page.getByLabel('Reply by').inputValue()).toBe('10')
+    const heard = page.waitForResponse(async (answer) => {
+      if (!answer.url().endsWith(`/api/admin/projects/${project.id}`)) return false
+      return Date.parse(((await answer.json()) as { observed_at: string }).observed_at) > choice + 600_000
+    })
+    const choice = clock().getTime()
+    clock.step(11 * 60)
+    onTestFinished(() => clock.step(-11 * 60))
+    await ada.send(id, ben.id, 'much later')
+    await heard
+    await page.getByText('much later', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await expect.poll(() => page.getByLabel('Message').inputValue()).toBe('')
+    const { messages } = await ada.ok<{
+      messages: { body: string; expects_reply_by: string; created_at: string }[]
+    }>({ target: `/api/v1/conversations/${id}/messages` })
+    const sent = messages.find(({ body }) => body === 'by when?')
+    expect(sent?.expects_reply_by.localeCompare(sent.created_at)).toBe(1)
+    expect(await page.getByLabel('Reply by').count()).toBe(0)
   })
 
   test('acknowledges messages to the owner with one button, and not by reading', async () => {

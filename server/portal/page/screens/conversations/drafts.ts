@@ -11,7 +11,9 @@ export interface Draft {
   readonly recipient: string
   /** Message that this one answers. */
   readonly answers: Pick<Message, 'id' | 'sequence' | 'recipient_agent_id'> | undefined
-  /** Time until which a reply is expected. It is fixed once, so a second try sends the same message. */
+  /** Minutes after sending until which a reply is expected, or empty. */
+  readonly delay: string
+  /** Time until which a reply is expected. The first try fixes it, so a second try sends the same message. */
   readonly replyBy: string | undefined
   readonly key: string
   /** True if the last try may have stored the message. A change then keeps the key, so the node can tell. */
@@ -32,6 +34,7 @@ export const emptyDraft = (recipient: string): Draft => ({
   type: 'note',
   recipient,
   answers: undefined,
+  delay: '',
   replyBy: undefined,
   key: freshKey(),
   isUnsure: false,

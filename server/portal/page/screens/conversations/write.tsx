@@ -3,7 +3,7 @@
  * second press of the button stores no second message.
  */
 import type { Signal } from '@preact/signals'
-import { useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import {
   BridgeError,
   isOutcomeUnknown,
@@ -37,13 +37,13 @@ interface Props {
 }
 
 export function Write({ project, conversation, to, draft, nowMs, sent }: Props) {
-  const { body, type, recipient, answers, replyBy } = draft.value
-  const [delay, setDelay] = useState('')
+  const { body, type, recipient, answers, delay } = draft.value
   // Number of answers at the last failure.
   const failedAt = useRef(0)
   const bytes = new TextEncoder().encode(body).length
   const { isBusy, error, submit } = useSubmitting(async () => {
-    const told = draft.value
+    const told = fixed(draft.value, nowMs())
+    draft.value = told
     try {
       const message = await owner.messages.send(project, inputOf(told, conversation), {
         idempotencyKey: told.key,
@@ -51,26 +51,21 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
       const now = draft.value
       // A text that was changed meanwhile is the next message.
       draft.value = { ...emptyDraft(now.recipient), ...(now.body !== told.body && { body: now.body }) }
-      setDelay('')
       sent(message)
     } catch (failure) {
       const isUnsure = told.isUnsure || isOutcomeUnknown(failure)
       if (isUnsure) draft.value = { ...draft.value, key: told.key, isUnsure }
+      else draft.value = { ...draft.value, replyBy: undefined }
       failedAt.current = answersOfNode.peek()
       // The earlier text is stored. The present one is another message.
       if (failure instanceof BridgeError && failure.code === 'idempotency_conflict')
-        draft.value = { ...draft.value, key: freshKey(), isUnsure: false }
+        draft.value = { ...draft.value, key: freshKey(), replyBy: undefined, isUnsure: false }
       throw failure
     }
   })
   const change = (fields: Partial<Draft>) => {
-    const key = draft.value.isUnsure ? {} : { key: freshKey() }
-    draft.value = { ...draft.value, ...key, ...fields }
-  }
-  const changeDelay = (minutes: string) => {
-    setDelay(minutes)
-    const at = minutes === '' ? undefined : new Date(nowMs() + Number(minutes) * 60_000).toISOString()
-    change({ replyBy: at })
+    const next = draft.value.isUnsure ? {} : { key: freshKey(), replyBy: undefined }
+    draft.value = { ...draft.value, ...next, ...fields }
   }
   return (
     <form class="write" onSubmit={submit}>
@@ -105,8 +100,8 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
           <label>
             <span class="label">Reply by</span>
             <select
-              value={replyBy === undefined ? '' : delay}
-              onInput={({ currentTarget }) => changeDelay(currentTarget.value)}
+              value={delay}
+              onInput={({ currentTarget }) => change({ delay: currentTarget.value, replyBy: undefined })}
             >
               <option value="">no time</option>
               {delays.map(([minutes, words]) => (
@@ -158,6 +153,12 @@ export function Write({ project, conversation, to, draft, nowMs, sent }: Props) 
       </p>
     </form>
   )
+}
+
+/** Counts the time for a reply from the first try of a message. */
+function fixed(draft: Draft, nowMs: number): Draft {
+  if (draft.delay === '' || draft.replyBy !== undefined) return draft
+  return { ...draft, replyBy: new Date(nowMs + Number(draft.delay) * 60_000).toISOString() }
 }
 
 const isSilent = (error: unknown): boolean => error instanceof LocalError && isOutcomeUnknown(error)
