@@ -112,11 +112,22 @@ async function unprinted({ context, agent, journal }: HandlerOptions): Promise<M
   const left = new Set(journal.unprinted)
   const messages: Message[] = []
   if (left.size === 0) return messages
-  for await (const message of agent.bridge.inbox.all({ signal: context.signal })) {
-    if (left.delete(message.id)) messages.push(message)
+  const { everyItem, limits } = await import('../../sdk/program.ts')
+  const { signal } = context
+  let listed = 0
+  const waiting = new Set<number>()
+  const read = (after: string | undefined) =>
+    agent.bridge.inbox.list({ after, limit: limits.pageMax, signal })
+  for await (const page of everyItem(read, (each) => [each])) {
+    listed += page.messages.length
+    waiting.add(page.waiting)
+    for (const message of page.messages) if (left.delete(message.id)) messages.push(message)
   }
+  // The node counts what it withholds, but does not list it. It may deliver some of the rest later, which must
+  // then be printed.
+  const withholdsNothing = [...waiting].every((count) => count === listed)
   // The rest was acknowledged meanwhile. Note it as printed, so that the next listen does not look for it.
-  await journal.recordPrinted([...left])
+  if (withholdsNothing) await journal.recordPrinted([...left])
   return messages
 }
 

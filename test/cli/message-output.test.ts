@@ -5,7 +5,7 @@
 import { appendFile, readFile, stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { MessagePage, Unacknowledged } from '../../sdk/index.ts'
+import { Journal, type MessagePage, type Unacknowledged } from '../../sdk/program.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { type Enrolled, enrolled, storedId } from '../support/profiles.ts'
@@ -92,6 +92,27 @@ test('--ack journal acknowledges no message for a closed reader', async () => {
   expect((await dan.bridge('listen', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
   expect((await dan.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
 })
+
+test('a recorded message that the node withholds meanwhile is printed before it is acknowledged', async () => {
+  await send('held back')
+  // A listen recorded it and was killed before it printed it.
+  const [recorded] = await dan.lines<Unacknowledged>('inbox')
+  const journal = await Journal.open({ path: desk.path(dan.name, 'journal.jsonl'), clock: bridge.clock })
+  await journal.record(recorded?.messages ?? [])
+  await journal.close()
+  await setPair(false)
+  expect(await dan.bridge('listen', '--timeout', '1')).toMatchObject({ code: 4, stdout: '' })
+  await setPair(true)
+  bridge.clock.advance(61)
+  const heard = await dan.bridge('listen', '--once', '--timeout', '1', '--ack', 'journal')
+  expect(bodies(heard.stdout)).toEqual(['held back'])
+})
+
+const setPair = (enabled: boolean) =>
+  bridge.owner.ok({
+    target: `/api/admin/projects/${bridge.project.id}/pairings`,
+    body: { agent_ids: [cleo.id, dan.id], enabled },
+  })
 
 test('a send whose output cannot be written is stored, and reports that on standard error', async () => {
   const sent = await desk.run(['send', dan.name, 'to nobody', '--profile', cleo.name], {
