@@ -98,9 +98,14 @@ export class AgentCalls {
     if (outbox === undefined) return
     // Check all ids before the first is sent, so that a wrong id sends nothing.
     if (ids !== undefined) await outbox.requireOwn(ids)
+    let { attempts } = options
     for (const id of ids ?? (await outbox.due())) {
       const entry = await outbox.claim(id)
-      if (entry !== undefined) yield await this.#flushOne(outbox, entry, options)
+      if (entry === undefined) continue
+      const flushed = await this.#flushOne(outbox, entry, { ...options, attempts })
+      yield flushed
+      // A node that is full for one entry may be full for all. The pauses are spent on the first one only.
+      if (flushed.error instanceof BridgeError && flushed.error.status === 503) attempts = 1
     }
   }
 
@@ -130,7 +135,8 @@ export class AgentCalls {
       return { entry, outcome: 'sent', answer }
     } catch (error) {
       const mayPassLater = isTemporary(error, 'outbox entry')
-      const stops = !isRefused(error) || refusesIdentity(error)
+      // A full inbox or disk refuses this entry. Others may be for another inbox, or free what is full.
+      const stops = refusesIdentity(error) || (!isRefused(error) && !mayPassLater)
       await this.#settle(outbox, entry, stops || mayPassLater)
       if (stops || !(error instanceof Error)) throw error
       return { entry, outcome: mayPassLater ? 'delayed' : 'refused', error }

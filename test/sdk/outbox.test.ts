@@ -176,6 +176,37 @@ test('a temporary refusal keeps the entry', async () => {
   expect((await outboxOf().list()).map(({ idempotency_key }) => idempotency_key)).toEqual(['key-of-one'])
 })
 
+test.each(['capacity_reached', 'storage_full'])(
+  'a kept entry that a full node refuses with %s stays and does not hold up the others',
+  async (code) => {
+    await keep('one')
+    await keep('two')
+    await keep('three')
+    const fake = await node(({ headers }, _nth, response) =>
+      /^key-of-(one|two)$/.test(String(headers['idempotency-key']))
+        ? refuse(response, 503, code)
+        : answerJson(response, 200, sent()),
+    )
+    const { bridge: ada, flushed } = bridge(fake.url)
+    await ada.messages.send(say('four'))
+    expect(flushed.map(({ outcome }) => outcome)).toEqual(['delayed', 'delayed', 'sent'])
+    const kept = await outboxOf().list()
+    expect(kept.map(({ idempotency_key }) => idempotency_key)).toEqual(['key-of-one', 'key-of-two'])
+    // Only the first one is tried again.
+    expect(bodies(fake)).toEqual(['one', 'one', 'one', 'one', 'two', 'three', 'four'])
+  },
+)
+
+test('a kept entry that the node cannot take up stops the outbox', async () => {
+  await keep('one')
+  const fake = await node((_heard, _nth, response) => refuse(response, 503, 'unavailable'))
+  await expect(bridge(fake.url).bridge.messages.send(say('two'))).rejects.toMatchObject({
+    code: 'unavailable',
+  })
+  expect(new Set(bodies(fake))).toEqual(new Set(['one']))
+  expect(await outboxOf().list()).toHaveLength(2)
+})
+
 test.each([
   [401, 'credential_revoked'],
   [409, 'session_fenced'],
