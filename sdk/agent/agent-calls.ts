@@ -164,8 +164,8 @@ export class AgentCalls {
   }
 
   /**
-   * A remembered name may be out of date. If the node does not know the recipient, the directory forgets all
-   * names.
+   * A remembered name or conversation may be out of date. If the node does not know one, the directory forgets
+   * all.
    */
   async #forgetUnknown(endpoint: string, error: unknown): Promise<never> {
     const isUnknown = error instanceof BridgeError && error.code === 'not_found'

@@ -141,10 +141,9 @@ export class Directory {
     return all
   }
 
-  /** Clears the cached peers, which turned out to be wrong. */
+  /** Clears the cache, of which something turned out to be wrong. */
   async forget(): Promise<void> {
-    const { store } = this.#options
-    await store.save({ ...(await store.load()), peers: [], read_at: null })
+    await this.#options.store.save(nobodyKnown)
   }
 
   async #peer(to: string, options: CallOptions): Promise<Peer> {

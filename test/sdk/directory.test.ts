@@ -1,9 +1,9 @@
 /** Names are resolved to addresses, looked up once and cached for an hour. */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type DirectoryStore, type Message, memoryDirectory, replyAddress } from '../../sdk/program.ts'
-import { adaId, benId, bridgeAt, message, record, talkId } from '../support/bridges.ts'
+import { adaId, benId, bridgeAt, message, record, sent, talkId } from '../support/bridges.ts'
 import { testClock } from '../support/clock.ts'
-import { answerJson, type FakeNode, startNode } from '../support/fake-node.ts'
+import { answerJson, type FakeNode, refuse, startNode } from '../support/fake-node.ts'
 
 let node: FakeNode
 let clock: ReturnType<typeof testClock>
@@ -22,7 +22,12 @@ beforeEach(async () => {
       answerJson(response, 200, { peers, has_more: false, next_after: peers.at(-1)?.id ?? null })
       return
     }
-    const { recipient_agent_id: to } = JSON.parse(body) as { recipient_agent_id: string }
+    const { recipient_agent_id: to, ...asked } = JSON.parse(body) as Record<string, unknown>
+    if (url === '/api/v1/messages') {
+      if (asked.conversation_id === talkId) answerJson(response, 200, sent())
+      else refuse(response, 404, 'not_found')
+      return
+    }
     const kind = to === adaId ? 'owner' : 'peer'
     const more = { project_id: record.project.id, kind, participants: [], last_sequence: 0 }
     answerJson(response, 200, { id: talkId, created_at: '2026-01-01T00:00:00.000Z', ...more })
@@ -70,6 +75,22 @@ test('the name owner means the owner, even if a peer has that name', async () =>
   expect(await directory().address(adaId)).toEqual({ recipient_agent_id: adaId, conversation_id: talkId })
   expect(asked()).toEqual(['POST /api/v1/conversations'])
 })
+
+test.each(['owner', 'ben'])(
+  'a remembered conversation with %s that the node does not know is forgotten',
+  async (to) => {
+    const stale = '01980000-0000-7000-8000-0000000000c9'
+    const known = {
+      peers: [{ id: benId, name: 'ben', conversation_id: stale }],
+      owner_conversation_id: stale,
+    }
+    await store.save({ ...known, read_at: clock().toISOString() })
+    const { messages } = bridgeAt(node.url, { clock, directory: store })
+    const note = { type: 'note', body: 'hello' } as const
+    await expect(messages.sendTo(to, note)).rejects.toMatchObject({ code: 'not_found' })
+    expect(await messages.sendTo(to, note)).toMatchObject({ message: { conversation_id: talkId } })
+  },
+)
 
 test('looking up a conversation opens none', async () => {
   expect(await directory().conversation('ben')).toBeUndefined()
