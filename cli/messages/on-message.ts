@@ -93,14 +93,20 @@ async function recorded(
   return mine
 }
 
-/** Acknowledges. If the node is unreachable, the outbox keeps the acknowledgement and listening continues. */
+/**
+ * Acknowledges. If the node is unreachable, the outbox keeps the acknowledgement. If the node refuses it for
+ * now, the message is delivered again and then acknowledged. Listening continues in both cases.
+ */
 async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly string[]): Promise<void> {
   try {
     await bridge.acknowledgements.create(ids, { signal: context.signal })
   } catch (error) {
-    const { isOutcomeUnknown } = await import('../../sdk/index.ts')
-    if (context.signal.aborted || !isOutcomeUnknown(error)) throw error
-    context.output.note(`the outbox keeps an acknowledgement: ${failureWords(error as Error)}`)
+    const { isOutcomeUnknown, isTemporary } = await import('../../sdk/program.ts')
+    if (context.signal.aborted) throw error
+    const isKept = isOutcomeUnknown(error)
+    if (!isKept && !isTemporary(error, 'reading')) throw error
+    const what = isKept ? 'the outbox keeps an acknowledgement' : 'an acknowledgement is repeated later'
+    context.output.note(`${what}: ${failureWords(error as Error)}`)
   }
 }
 

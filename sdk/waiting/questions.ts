@@ -16,6 +16,7 @@ import type { Conversations } from '../resources/conversations.ts'
 import type { Messages } from '../resources/messages.ts'
 import type { MessageDraft } from '../storage/outbox.ts'
 import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
+import { isTemporary } from '../transport/temporary.ts'
 import type { Awaited } from './waiter.ts'
 import { isEndless, type Watch } from './watch.ts'
 
@@ -165,8 +166,8 @@ export const isAnswerTo = ({ in_reply_to, sender }: Message, question: Message):
   (sender.kind !== question.sender.kind || sender.agent_id !== question.sender.agent_id)
 
 /**
- * An acknowledgement that did not arrive is no failure of the answer: the outbox keeps it, or the node offers
- * the answer again.
+ * An acknowledgement that did not arrive, or that the node refuses for now, is no failure of the answer: the
+ * outbox keeps it, or the node offers the answer again.
  */
 async function acknowledged(
   { acknowledgements }: Questioning,
@@ -175,7 +176,7 @@ async function acknowledged(
 ): Promise<void> {
   if (delivery.acknowledged_at !== null) return
   await acknowledgements.create([id], { signal }).catch((error: unknown) => {
-    if (!isOutcomeUnknown(error)) throw error
+    if (!isOutcomeUnknown(error) && !isTemporary(error, 'reading')) throw error
   })
 }
 

@@ -3,12 +3,13 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { Agent } from '../../cli/context.ts'
 import { printMessages } from '../../cli/messages/on-message.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
 import { Journal, type OfferedMessage } from '../../sdk/program.ts'
 import { bridgeAt, message, record } from '../support/bridges.ts'
+import { answerJson, refuse, startNode } from '../support/fake-node.ts'
 import { framed } from './frame.ts'
 
 let folder: string
@@ -61,6 +62,33 @@ test('an answer that ask shows while listen records it is not printed again', as
   expect(await show([answer])).toBe(false)
   expect(written.stdout).toBe('')
   await asking.close()
+  await journal.close()
+  await agent.bridge.close()
+})
+
+test('listen goes on when the node refuses an acknowledgement for now, and repeats it at the redelivery', async () => {
+  let isBusy = true
+  const node = await startNode(({ body }, _nth, response) => {
+    const { message_ids: acknowledged } = JSON.parse(body) as { message_ids: string[] }
+    if (isBusy) refuse(response, 429, 'rate_limited', { retry_after_ms: 1 })
+    else answerJson(response, 200, { acknowledged, already: [] })
+  })
+  onTestFinished(() => node.close())
+  const { context, written } = framed()
+  const paths = profilePaths(folder, 'ada')
+  const journal = await Journal.open({ path: paths.journal, clock: context.clock })
+  const profile = { base_url: node.url, identity: record } as Agent['profile']
+  const agent: Agent = { bridge: bridgeAt(node.url), profile, paths }
+  const show = printMessages({ context, agent, journal, options: { ack: 'journal' } })
+  const [one, two] = [message(1), message(2)] as unknown as [OfferedMessage, OfferedMessage]
+  expect(await show([one])).toBe(true)
+  expect(await show([two])).toBe(true)
+  expect(written.stdout).toContain('| number 2')
+  expect(written.stderr).toContain('an acknowledgement is repeated later: ')
+  isBusy = false
+  node.heard.length = 0
+  expect(await show([one, two])).toBe(false)
+  expect(node.heard.map(({ body }) => JSON.parse(body))).toEqual([{ message_ids: [one.id, two.id] }])
   await journal.close()
   await agent.bridge.close()
 })

@@ -111,6 +111,21 @@ describe('an answer', () => {
     expect(await openSealedText(body, key.secret)).toBe('release-2')
   })
 
+  test('is returned although the node refuses its acknowledgement for now', async () => {
+    const refusal = { error: 'rate_limited', message: 'too many', request_id: 'r-1', retry_after_ms: 1 }
+    const bridge = bridgeOf(ada, {
+      fetch: async (url, init) =>
+        new URL(url).pathname === '/api/v1/acknowledgements'
+          ? Response.json(refusal, { status: 429 })
+          : fetch(url, init),
+    })
+    undo.push(() => bridge.close())
+    const onAsked = ({ message }: { message: Message }) => void reply(ben, message, 'release-2')
+    const answer = await bridge.ask(ben.name, 'Which branch?', { timeout: 20_000, onAsked })
+    expect(answer).toMatchObject({ body: 'release-2' })
+    expect(await unacknowledged(ada)).toEqual(['release-2'])
+  })
+
   test('that is left unacknowledged stays unacknowledged', async () => {
     const { question, answer } = await asking('Which branch?', { acknowledge: false })
     await reply(ben, question, 'release-2')
