@@ -71,6 +71,7 @@ export class InboxStream implements Ticking {
   /** A page was sent and is not flushed. Until it is, a wake-up checks admission only and reads nothing. */
   #blocked = false
   #checking = false
+  #checkAgain = false
   #hasRead = false
   #ended = false
 
@@ -163,7 +164,7 @@ export class InboxStream implements Ticking {
   #wake(): void {
     this.#readAgain = true
     if (this.#ended) return
-    if (this.#blocked) this.#checkAdmission()
+    if (this.#blocked) void this.#checkAdmission()
     if (this.#pumping) return
     this.#pumping = true
     this.#pump()
@@ -177,14 +178,21 @@ export class InboxStream implements Ticking {
    * While the reader is behind, the next read may be far off. This ends the stream if the agent has lost
    * access.
    */
-  #checkAdmission(): void {
+  async #checkAdmission(): Promise<void> {
+    // A check under way may not see the change that this notice is about.
+    this.#checkAgain = true
     if (this.#checking) return
     this.#checking = true
-    readAs(this.#context, this.#caller, async () => undefined)
-      .catch((error: unknown) => this.end(toApiError(error)))
-      .finally(() => {
-        this.#checking = false
-      })
+    try {
+      while (this.#checkAgain && !this.#ended) {
+        this.#checkAgain = false
+        await readAs(this.#context, this.#caller, async () => undefined)
+      }
+    } catch (error) {
+      this.end(toApiError(error))
+    } finally {
+      this.#checking = false
+    }
   }
 
   async #pump(): Promise<void> {
