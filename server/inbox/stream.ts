@@ -165,13 +165,7 @@ export class InboxStream implements Ticking {
     this.#readAgain = true
     if (this.#ended) return
     if (this.#blocked) void this.#checkAdmission()
-    if (this.#pumping) return
-    this.#pumping = true
-    this.#pump()
-      .catch((error: unknown) => this.end(toApiError(error)))
-      .finally(() => {
-        this.#pumping = false
-      })
+    if (!this.#pumping) void this.#pump()
   }
 
   /**
@@ -196,13 +190,21 @@ export class InboxStream implements Ticking {
   }
 
   async #pump(): Promise<void> {
-    while (this.#readAgain && !this.#ended) {
-      this.#readAgain = false
-      const read = await readInbox(this.#context, this.#caller, page)
-      if (this.#ended) return read.settle(false)
-      // A notice arrived during the read, perhaps because access was lost, so the page must not be sent.
-      if (this.#readAgain) read.drop()
-      else await this.#take(read)
+    this.#pumping = true
+    try {
+      while (this.#readAgain && !this.#ended) {
+        this.#readAgain = false
+        const read = await readInbox(this.#context, this.#caller, page)
+        if (this.#ended) return await read.settle(false)
+        // A notice arrived during the read, perhaps because access was lost, so the page must not be sent.
+        if (this.#readAgain) read.drop()
+        else await this.#take(read)
+      }
+    } catch (error) {
+      this.end(toApiError(error))
+    } finally {
+      // No await since the loop looked: a notice in between would find neither the loop nor an idle stream.
+      this.#pumping = false
     }
   }
 

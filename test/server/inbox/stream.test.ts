@@ -80,4 +80,16 @@ describe('a stream of the inbox', () => {
     await settled()
     expect(reads).toHaveLength(4)
   })
+
+  test('reads again for a notice at any moment of the end of a read', async () => {
+    const { reads, wake } = await openStream()
+    for (let turns = 0; turns < 20; turns += 1) {
+      const count = reads.length
+      reads.at(-1)?.resolve(pageOf())
+      for (let turn = 0; turn < turns; turn += 1) await undefined
+      wake()
+      await settled()
+      expect([turns, reads.length]).toEqual([turns, count + 1])
+    }
+  })
 })
