@@ -5,8 +5,8 @@
  *   credential.
  * - `node`: the node is unreachable, full, or asks to retry later. The listener uses the same transport after
  *   a pause.
- * - `suspect`: the connection broke for an unknown reason. After two in a row the listener changes the
- *   transport.
+ * - `suspect`: the connection broke for an unknown reason, or a socket's first frame may have come too late.
+ *   After two in a row the listener changes the transport.
  * - `barred`: a proxy blocks this transport, or the node does not offer it. The listener changes the
  *   transport immediately.
  *
@@ -31,6 +31,9 @@ function judgeRefusal(refusal: BridgeError, transport: ListenTransport, wasOpen:
   const { code } = refusal
   if (isTemporary(refusal, 'reading')) return 'node'
   if (transport === 'long-poll') return 'final'
+  // The first frame may have been too late. The next transport has no such limit, so a real fault is final
+  // there.
+  if (transport === 'socket' && !wasOpen && code === 'unauthenticated') return 'suspect'
   // The next connection gets the same refusal, and remedies it if it can.
   if (wasOpen && (code === 'session_closed' || code === 'session_unknown')) return 'node'
   return streamsOnly.has(code) ? 'barred' : 'final'

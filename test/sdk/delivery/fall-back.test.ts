@@ -1,12 +1,16 @@
 /** Proxies between an agent and its node that block some transports, and whose behaviour changes. */
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import { WebSocketServer } from 'ws'
+import { closeCodes } from '../../../sdk/contract/agent/events.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { openSocket } from '../../support/streams.ts'
 import { startBetween } from './between.ts'
 import { asks, stage, times } from './stage.ts'
 
-const node = stage(26)
+const node = stage(27)
 
 test('without obstacles the client uses the socket and requests nothing else', async () => {
   const proxy = await node.between()
@@ -34,6 +38,33 @@ test('if a proxy resets upgrades, the client tries twice', async () => {
   const { ear } = node.listen(agent, { baseUrl: proxy.url })
   await ear.on('sse')
   expect(times(proxy, 'socket')).toBe(2)
+})
+
+test('if the first frame reaches the node too late, twice in a row, the client uses the event stream', async () => {
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  node.after(async () => {
+    for (const socket of sockets.clients) socket.terminate()
+    sockets.close()
+    await once(sockets, 'close')
+  })
+  await once(sockets, 'listening')
+  let upgrades = 0
+  sockets.on('connection', (socket) => {
+    upgrades += 1
+    const error = { error: 'unauthenticated', message: 'too late', request_id: 'r-1' }
+    socket.send(JSON.stringify({ type: 'error', error }))
+    socket.close(closeCodes.authentication)
+  })
+  const baseUrl = `http://127.0.0.1:${(sockets.address() as AddressInfo).port}`
+  const agent = node.someone()
+  const { ear } = node.listen(agent, {
+    baseUrl,
+    fetch: (url, init) => fetch(url.replace(baseUrl, node.bridge.url), init),
+  })
+  await ear.on('sse')
+  await node.tell(agent, 'by stream')
+  await ear.heard('by stream')
+  expect([upgrades, ear.connection]).toEqual([2, []])
 })
 
 test('if a proxy ignores upgrades, the client tries twice for ten seconds each', async () => {
