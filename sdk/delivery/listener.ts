@@ -222,7 +222,8 @@ export class Listener {
     attempt: Attempt,
     choice: TransportChoice,
   ): Promise<void> {
-    this.#catchUp.failed(error)
+    // A fetch may reject with an error of its own when its signal is aborted. The reason tells of the sleep.
+    this.#catchUp.failed(attempt.slept ? attempt.signal.reason : error)
     if (attempt.slept) return
     if (attempt.signal.aborted) throw attempt.signal.reason
     const wasOpen = attempt.openedMs !== undefined

@@ -1,10 +1,11 @@
 /** Clocks during listening: a machine that sleeps, and a machine with a wrong clock. */
 import { expect, test } from 'vitest'
+import { httpFetch } from '../../../cli/startup/http-fetch.ts'
 import { sessionsOf } from '../../support/sdk-listener.ts'
 import { untilListening } from '../../support/waits.ts'
 import { asks, stage, times } from './stage.ts'
 
-const node = stage(4)
+const node = stage(6)
 
 test('after a sleep of the machine the client replaces its connection, although no error was reported', async () => {
   const proxy = await node.between()
@@ -40,6 +41,36 @@ test('the client also replaces a poll that was open during a sleep', async () =>
   await node.tell(agent, 'after')
   await ear.heard('after')
 })
+
+test.each([
+  ['the SDK', undefined],
+  ['the command line', httpFetch()],
+])(
+  'messages that a poll lost during a sleep arrive after it, with the fetch of %s',
+  async (_whose, fetch) => {
+    const proxy = await node.between()
+    const agent = node.someone()
+    const { ear } = node.listen(agent, {
+      baseUrl: proxy.url,
+      clock: node.bridge.clock,
+      transports: ['long-poll'],
+      ...(fetch && { fetch }),
+    })
+    await node.tell(agent, 'before')
+    await ear.heard('before')
+    await asks(proxy, 'inbox', 2)
+    proxy.freeze()
+    await node.tell(agent, 'lost')
+    await expect.poll(() => node.offersOf(agent)).toBe(1)
+    proxy.thaw()
+    // Long enough for a sleep, and too short for a redelivery.
+    node.bridge.clock.advance(10)
+    await asks(proxy, 'inbox', 3)
+    await node.tell(agent, 'after')
+    await ear.heard('after')
+    expect(ear.bodies).toEqual(['before', 'lost', 'after'])
+  },
+)
 
 test('the client corrects a wrong clock while it listens, once for each new connection', async () => {
   const proxy = await node.between()
