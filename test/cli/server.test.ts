@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readAddress } from '../../server/host/init.ts'
 import { settings } from '../../server/settings.ts'
 import { Desk } from '../support/desk.ts'
@@ -15,6 +15,7 @@ import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '
 import { freePort } from '../support/process.ts'
 import { tamper } from '../support/tamper.ts'
 import { type Started, TestHome } from '../support/test-home.ts'
+import { inTerminal } from './terminal.ts'
 
 let home: TestHome
 let desk: Desk
@@ -145,6 +146,29 @@ test('start reports in one line that it is ready, and exits 0 on a signal', asyn
     // The link of init is still valid.
     expect(stderr).not.toContain('set up the owner')
   }
+})
+
+test('a node without TLS keeps serving on SIGHUP, which service managers send to reload it', async () => {
+  await init()
+  const { url, started } = await start()
+  started.child.kill('SIGHUP')
+  expect((await fetch(`${url}/api/health`)).status).toBe(200)
+  expect(await stop(started)).toMatchObject({ code: 0 })
+})
+
+test('a node without TLS that was started in a terminal ends when the terminal closes', async () => {
+  await init()
+  const exports = Object.entries(place()).map(([name, value]) => `export ${name}='${value}'`)
+  const line = [...exports, 'bridge server start --port 0'].join('\n')
+  const terminal = inTerminal(line, join(home.folder, 'terminal'))
+  await terminal.shows('ready at')
+  const pid = readAddress(data)?.pid ?? Number.NaN
+  onTestFinished(() => {
+    if (terminal.child.exitCode === null) process.kill(pid, 'SIGKILL')
+  })
+  // The system sends it to the programs of a terminal that closes.
+  process.kill(pid, 'SIGHUP')
+  expect(await terminal.ended).not.toBe(0)
 })
 
 test('start without an installation is refused', async () => {

@@ -40,11 +40,13 @@ export async function startNode(server: Server, config: Config): Promise<Running
 
 /** Waits until the node ends. @throws CommandError if its store has failed */
 export async function runUntilEnd(
-  { signal }: CliContext,
+  { signal, io }: CliContext,
   running: RunningServer,
   config: Config,
 ): Promise<void> {
-  const stopWatching = config.tls === undefined ? () => {} : onRenewal(() => running.reloadCertificate())
+  // A terminal that closes sends SIGHUP, and a node without a certificate to read again ends with it.
+  const endsWithTerminal = config.tls === undefined && io.isTerminal.stdin
+  const stopWatching = endsWithTerminal ? () => {} : onReload(() => running.reloadCertificate())
   const code = await ending(running, signal).finally(stopWatching)
   if (code === 0) return
   if (code === exitCodes.conflict) {
@@ -57,8 +59,11 @@ export async function runUntilEnd(
   })
 }
 
-/** Reloads the certificate on SIGHUP, which renewal tools send after they wrote a new one. */
-function onRenewal(reload: () => void): () => void {
+/**
+ * Reloads the certificate on SIGHUP, which renewal tools send after they wrote a new one. Service managers send
+ * it to a node without one too, and the default action would end the process.
+ */
+function onReload(reload: () => void): () => void {
   process.on('SIGHUP', reload)
   return () => process.off('SIGHUP', reload)
 }
