@@ -22,6 +22,7 @@ import { markRevoked } from '../../credentials/store.ts'
 import type { Tables } from '../../database/tables.ts'
 import type { Tx } from '../../database/tx.ts'
 import type { TransferRow } from '../../database/work-tables.ts'
+import { putRecipientKey } from '../../recipient-keys/store.ts'
 import { fence } from '../../sessions/fencing.ts'
 import { notify } from '../../transfers/notices.ts'
 import { recordTransfer } from '../../transfers/records.ts'
@@ -209,10 +210,14 @@ const pairings: Restoration = async (tx, { known }) => {
   }
 }
 
-/** A key that was set after the backup is the agent's current key. */
+/**
+ * A key that was set after the backup is the agent's current key. Without a key that it registered only then,
+ * files to it would go unencrypted.
+ */
 const recipientKeys: Restoration = async (tx, { known }) => {
-  for (const { agent_id, ...key } of known?.recipientKeys.values() ?? [])
-    await tx.db.updateTable('recipient_keys').set(key).where('agent_id', '=', agent_id).execute()
+  const there = new Set((await tx.db.selectFrom('agents').select('id').execute()).map(({ id }) => id))
+  for (const key of known?.recipientKeys.values() ?? [])
+    if (there.has(key.agent_id)) await putRecipientKey(tx, key)
 }
 
 const enrollments: Restoration = async (tx, { grants }) => {

@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { backUp } from '../../../server/host/backups/backup.ts'
@@ -36,7 +37,7 @@ const device = JSON.stringify({ os: 'Linux', machine: 'a'.repeat(64), install: '
 
 let bridge: TestBridge
 let people: Awaited<ReturnType<typeof settle>>
-let later: { newPassword: string; lostSession: string }
+let later: Awaited<ReturnType<typeof liveOn>>
 /** Restored into an empty folder. */
 let fresh: { server: RunningServer; report: RestoreReport; data: string }
 /**
@@ -124,7 +125,9 @@ async function liveOn() {
   const newPassword = 'another battery staple horse'
   const body = { new_password: newPassword }
   await owner.ok({ target: '/api/admin/session/password', body })
-  return { newPassword, lostSession }
+  const recipient = await identityToRecipient(await generateIdentity())
+  await ben.ok({ target: '/api/v1/recipient-key', body: { recipient }, key: null })
+  return { newPassword, lostSession, recipient }
 }
 
 const configOf = (data: string) => readConfig({ data, ...settings }, {})
@@ -355,7 +358,8 @@ describe('after a restore over the node itself', () => {
     expect((await password(later.newPassword)).status).toBe(200)
     const owner = await signIn(url, data)
     expect((await owner.call({ target: `/api/admin/projects/${people.doomed.id}/agents` })).status).toBe(404)
-    expect((await owner.call({ target: `/api/admin/projects/${project.id}/agents` })).status).toBe(200)
+    const { json } = await owner.call({ target: `/api/admin/projects/${project.id}/agents/${ben.id}` })
+    expect(json).toMatchObject({ recipient_key: { recipient: later.recipient, registered_by: 'agent' } })
     const listed = Object.fromEntries(replaced.report.credentials.map(({ agent, state }) => [agent, state]))
     expect(listed).toEqual({
       ada: 'revoked_since',
