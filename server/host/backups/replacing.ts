@@ -1,9 +1,9 @@
 /**
  * Replaces the database in the data folder by a prepared one and keeps the old one.
  *
- * - A note is written before any file is moved. If the process is killed, the next start of the server or the
- *   next restore finds the note and finishes the replacement first. A kill therefore leaves either the old or
- *   the new database, never a mixture.
+ * - A note is written before any file is moved. If the process is killed or a step fails, the next start of
+ *   the server or the next restore finds the note and finishes the replacement first. Either the old or the
+ *   new database is left, never a mixture.
  * - While the note exists, no other process opens the database, because its files are about to move.
  * - No process may have the old database open: SQLite deletes a WAL by its name and would delete that of the
  *   new database.

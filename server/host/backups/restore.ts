@@ -33,7 +33,7 @@ import { lockDataFolder } from '../../database/sqlite/lock.ts'
 import { migrate } from '../../database/sqlite/migrate.ts'
 import { refuseEarlierProofs } from '../../database/sqlite/nonces.ts'
 import { openDatabase } from '../../database/sqlite/open.ts'
-import { AlreadyInitialisedError, databasePath } from '../../storage/data-folder.ts'
+import { AlreadyInitialisedError, databasePath, restoreNotePath } from '../../storage/data-folder.ts'
 import { makeEnvelopeKey } from '../../storage/envelope-keys.ts'
 import { requireSpace } from './backup.ts'
 import { type Checked, checkCopy } from './checking.ts'
@@ -104,7 +104,8 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       if (kept !== null) chownLikeFolder(data, [join(data, kept)])
       return { ...prepared, data, kept: kept === null ? null : join(data, kept), envelope_key_made }
     } finally {
-      rmSync(folder, { recursive: true, force: true })
+      // While the note exists, the next start needs the prepared database: the old one may be moved already.
+      if (!existsSync(restoreNotePath(data))) rmSync(folder, { recursive: true, force: true })
     }
   } finally {
     lock.release()

@@ -16,6 +16,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -75,13 +76,13 @@ const back = (of: string, destination: string) =>
     onProgress: () => {},
   })
 
-const bring = (options: { file?: string; replace?: boolean; data?: string } = {}) =>
+const bring = (options: { file?: string; replace?: boolean; data?: string; clock?: () => Date } = {}) =>
   restoreBackup({
     config: configOf(options.data ?? data),
     file: options.file ?? file,
     replace: options.replace ?? true,
     acceptCredentials: false,
-    clock,
+    clock: options.clock ?? clock,
     random: randomBytes,
   })
 
@@ -264,6 +265,19 @@ test.each(['nothing moved', 'old moved', 'all moved'] as const)(
     expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
   },
 )
+
+test('a restore that fails at its last step is completed by the next start', async () => {
+  const now = new Date('2030-01-02T03:04:05Z')
+  const kept = join(data, 'replaced-20300102T030405Z')
+  symlinkSync(join(folder, 'nowhere'), kept)
+  await expect(bring({ clock: () => now })).rejects.toThrow(kept)
+  rmSync(kept)
+  const server = await startServer(configOf(data))
+  onTestFinished(() => server.stop())
+  expect(server.serverId).toBe(ids.backup)
+  expect(idIn(kept)).toBe(ids.old)
+  expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
+})
 
 test.runIf(process.getuid?.() === 0)('files restored by root belong to the owner of the folder', async () => {
   chownSync(data, 4321, 4321)
