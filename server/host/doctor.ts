@@ -9,6 +9,7 @@ import type Database from 'better-sqlite3'
 import type { Config } from '../config.ts'
 import { MigrationHistoryError } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
+import { isDamage } from '../database/sqlite/connection.ts'
 import { historyProblem, migrationStatus } from '../database/sqlite/migrate.ts'
 import { readMoved } from '../database/sqlite/moving.ts'
 import { openDatabase } from '../database/sqlite/open.ts'
@@ -175,7 +176,8 @@ function database(path: string, now: Date): Examined[] {
       ...clock(opened, now),
     ]
   } catch (error) {
-    return [damaged(path, (error as Error).message)]
+    const reason = (error as Error).message
+    return [isDamage(error) ? damaged(path, reason) : unread(path, reason)]
   } finally {
     opened?.close()
   }
@@ -187,6 +189,14 @@ const damaged = (path: string, reason: string): Examined => ({
   text: `${path} is damaged: ${reason}`,
   remedy: 'stop the server and restore the last backup: bridge server restore BACKUP --replace',
   exit: 'integrity',
+})
+
+const unread = (path: string, reason: string): Examined => ({
+  check: 'database',
+  state: 'problem',
+  text: `${path} cannot be read: ${reason}`,
+  remedy: `check its owner and mode, and the disk; fuser ${path} names the programs that use it`,
+  exit: 'unexpected',
 })
 
 function schema(database: Database.Database): Examined[] {

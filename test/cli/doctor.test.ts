@@ -5,7 +5,10 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../server/config.ts'
+import { initServer } from '../../server/host/init.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { onSqlite } from '../support/one-store.ts'
@@ -181,13 +184,26 @@ describe('bridge server doctor', () => {
       code: 3,
       stdout: expect.stringMatching(/^problem +data folder .*bridge server init --data/m),
     })
-    const { initServer } = await import('../../server/host/init.ts')
-    const { readConfig } = await import('../../server/config.ts')
     await initServer(readConfig({ data: empty }, {}))
     writeFileSync(join(empty, 'bridge.db'), 'no database at all, and long enough to be looked at'.repeat(100))
     expect(await home.run(['server', 'doctor', '--data', empty])).toMatchObject({
       code: 15,
       stdout: expect.stringMatching(/^problem +database .*bridge server restore --data \S+ BACKUP/m),
     })
+  })
+
+  sqliteTest('does not call a locked database damaged, and advises no restore', async () => {
+    const data = join(home.folder, 'held')
+    await initServer(readConfig({ data }, {}))
+    const holder = new Database(join(data, 'bridge.db'))
+    onTestFinished(() => void holder.close())
+    holder.pragma('locking_mode = EXCLUSIVE')
+    holder.prepare('SELECT * FROM server').all()
+    const { code, stdout } = await home.run(['server', 'doctor', '--data', data])
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^problem +database .*bridge\.db cannot be read: database is locked/m),
+    ])
+    expect(stdout).not.toContain('restore')
   })
 })
