@@ -22,7 +22,7 @@ export interface GivenUrl {
 export function databaseUrlOf(setting: DatabaseSetting, { url, file, open }: GivenUrl): string | undefined {
   const fileSetting = fileOf[setting]
   if (url !== '' && file !== '') throw new ConfigError(`${setting} and ${fileSetting} exclude each other`)
-  if (open !== undefined && open !== '' && parsed(open, setting).password !== '') {
+  if (open !== undefined && open !== '' && hasPassword(parsed(open, setting))) {
     throw new ConfigError(
       `${setting} must not contain a password: put the URL in ${variableOf[setting]} or in a file that ${fileSetting} names, or the password in ~/.pgpass`,
     )
@@ -43,6 +43,10 @@ export const latestUrlOf = (file: string, url: string) => (): string => {
     return url
   }
 }
+
+/** The driver also takes a password from a parameter. */
+const hasPassword = ({ password, searchParams }: URL): boolean =>
+  password !== '' || searchParams.getAll('password').some((each) => each !== '')
 
 /** Hosts to which a connection leaves no machine. */
 const isLocal = (host: string): boolean =>

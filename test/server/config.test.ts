@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
 import { ConfigError } from '../../server/config-error.ts'
 import { settings } from '../../server/settings.ts'
@@ -123,11 +123,19 @@ describe('the database', () => {
     expect(of({}, { BRIDGE_DATABASE_URL: secret })).toBe(secret)
   })
 
-  test('a password in a flag is refused, and is not in the message', () => {
-    const given = () => of({ database: 'postgres://bridge:secret@localhost/bridge' })
-    expect(given).toThrow('must not contain a password')
-    expect(given).not.toThrow('secret')
-  })
+  test.each(['bridge:secret@localhost/bridge', 'bridge@localhost/bridge?password=secret'])(
+    'a password in a flag or in config.json is refused, and is not in the message: %s',
+    (behind) => {
+      const database = `postgres://${behind}`
+      const given = () => of({ database })
+      expect(given).toThrow('must not contain a password')
+      expect(given).not.toThrow('secret')
+      writeFileSync(join(data, 'config.json'), JSON.stringify({ database }))
+      onTestFinished(() => rmSync(join(data, 'config.json')))
+      expect(() => readConfig({ data }, {})).toThrow('must not contain a password')
+      expect(of({}, { BRIDGE_DATABASE_URL: database })).toBe(database)
+    },
+  )
 
   test('a database of another machine is verified by TLS, unless the URL turns TLS off', () => {
     expect(of({ database: 'postgres://bridge@db.example/bridge' })).toBe(
