@@ -48,9 +48,12 @@ export const latestUrlOf = (file: string, url: string) => (): string => {
 const hasPassword = ({ password, searchParams }: URL): boolean =>
   password !== '' || searchParams.getAll('password').some((each) => each !== '')
 
-/** Hosts to which a connection leaves no machine. */
+/** The host that the driver connects to: the last parameter `host` overrides the usual place. */
+const hostOf = ({ hostname, searchParams }: URL): string => searchParams.getAll('host').at(-1) || hostname
+
+/** Returns whether a connection to this host, or to the socket at this path, leaves no machine. */
 const isLocal = (host: string): boolean =>
-  host === '' || host === 'localhost' || host === '[::1]' || host.startsWith('127.') || host.startsWith('%2F')
+  host === '' || /^(localhost|\[?::1\]?|127(\.\d+){1,3})$|^(\/|%2f)/i.test(host)
 
 const weak = new Set(['allow', 'prefer', 'require', 'no-verify'])
 
@@ -67,7 +70,7 @@ function checked(text: string, name: string): string {
   }
   const authority = url.searchParams.get('sslrootcert')
   if (authority !== null) requireReadable(authority, name)
-  if (mode !== null || url.searchParams.has('host') || isLocal(url.hostname)) return text
+  if (mode !== null || isLocal(hostOf(url))) return text
   url.searchParams.set('sslmode', 'verify-full')
   return url.href
 }

@@ -148,6 +148,19 @@ describe('the database', () => {
     )
   })
 
+  test.each([
+    ['localhost/bridge?host=db.example', '&sslmode=verify-full'],
+    ['/bridge?host=/run/postgresql&host=127.db.example', '&sslmode=verify-full'],
+    ['db.example/bridge?host=', '&sslmode=verify-full'],
+    ['db.example/bridge?host=127.0.0.1', ''],
+    ['db.example/bridge?host=/run/postgresql', ''],
+    ['%2Frun%2Fpostgresql/bridge', ''],
+    ['[::1]/bridge', ''],
+  ])('the host that the driver takes decides about TLS: %s', (behind, added) => {
+    const found = of({ database: `postgres://${behind}` })
+    expect(decodeURIComponent(found ?? '')).toBe(`postgres://${decodeURIComponent(behind)}${added}`)
+  })
+
   test.each(['mysql://localhost/bridge', 'bridge.db', 'postgres'])('%s is refused', (database) => {
     expect(() => of({ database })).toThrow('must be a URL such as postgres://')
   })
