@@ -100,6 +100,8 @@ export async function applyOwn(
       if ((await lookAt(placed(path))) === undefined) await disk.makeFolder(placed(path))
     }
     for (const { path, change, text = '' } of changes) {
+      // It has no text: in a new folder it would appear as an empty file.
+      if (change === 'gone') continue
       if (placed(path) !== path) await disk.createFile(placed(path), Buffer.from(text))
       else if (change === 'create' || change === 'update') await replace(path, text, disk)
       else if (change === 'remove') await disk.removeFile(path)

@@ -54,6 +54,17 @@ test('an install does not replace a changed file, nor a folder that is not ours'
   expect(await treeOf(desk.folder)).toEqual(changed)
 })
 
+test('an install after our folder was removed makes only the files that it needs now', async () => {
+  await run('install', 'claude', '--no-mcp')
+  const without = await treeOf(ours())
+  await run('install', 'claude')
+  await rm(ours(), { recursive: true })
+  expect((await run('install', 'claude', '--no-mcp')).code).toBe(0)
+  expect(await treeOf(ours())).toEqual(without)
+  await run('uninstall', 'claude')
+  expect(await treeOf(desk.folder)).toEqual(before)
+})
+
 test.each(['.codex', '.codex/config.toml', '.claude/skills'])(
   '%s as a link out of the home is refused',
   async (path) => {
