@@ -164,12 +164,28 @@ interface Paste {
   readonly missing: string
 }
 
+const interrupted = (): CommandError => new CommandError('interrupted', 'interrupted')
+
+const lastEvents = ['end', 'close'] as const
+
+/**
+ * Calls `leave` when no key can arrive any more, because an abort destroys standard input or the terminal is
+ * gone. Returns a function that stops watching.
+ */
+function onLastKey(stdin: Readable, leave: () => void): () => void {
+  for (const name of lastEvents) stdin.once(name, leave)
+  return () => {
+    for (const name of lastEvents) stdin.off(name, leave)
+  }
+}
+
 /** Reads pasted lines in raw mode; see {@link Io.readPasted}. */
 function readPaste(
   stdin: Streams['stdin'],
   stderr: Writable,
   { prompt, isWhole, missing }: Paste,
 ): Promise<string> {
+  if (stdin.destroyed) return Promise.reject(interrupted())
   stdin.setRawMode?.(true)
   stderr.write(prompt)
   stdin.resume()
@@ -179,6 +195,7 @@ function readPaste(
     let isTold = false
     const end = (settle: () => void) => {
       clearTimeout(timer)
+      stopWatching()
       stdin.off('data', onData)
       stdin.setRawMode?.(false)
       stdin.pause()
@@ -194,18 +211,20 @@ function readPaste(
     const onData = (chunk: Buffer | string) => {
       clearTimeout(timer)
       for (const key of String(chunk)) {
-        if (key === '\u0003') return end(() => reject(new CommandError('interrupted', 'interrupted')))
+        if (key === '\u0003') return end(() => reject(interrupted()))
         if (key === '\u0004') return end(() => resolve(text))
         text = key === '\u007f' || key === '\b' ? text.slice(0, -1) : text + (key === '\r' ? '\n' : key)
       }
       timer = setTimeout(endIfWhole, quietMs)
     }
+    const stopWatching = onLastKey(stdin, () => end(() => reject(interrupted())))
     stdin.on('data', onData)
   })
 }
 
 /** Reads a line in raw mode: the terminal echoes nothing and delivers each key as it is typed. */
 function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string): Promise<string> {
+  if (stdin.destroyed) return Promise.reject(interrupted())
   // Set raw mode before the prompt is shown, so that a fast answer is not echoed.
   stdin.setRawMode?.(true)
   stderr.write(prompt)
@@ -213,6 +232,7 @@ function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string)
   return new Promise((resolve, reject) => {
     let typed = ''
     const end = (settle: () => void, rest = '') => {
+      stopWatching()
       stdin.off('data', onData)
       stdin.setRawMode?.(false)
       stdin.pause()
@@ -226,10 +246,11 @@ function readUnechoed(stdin: Streams['stdin'], stderr: Writable, prompt: string)
       for (const [index, key] of keys.entries()) {
         const rest = () => keys.slice(index + 1).join('')
         if (key === '\r' || key === '\n' || key === '\u0004') return end(() => resolve(typed), rest())
-        if (key === '\u0003') return end(() => reject(new CommandError('interrupted', 'interrupted')))
+        if (key === '\u0003') return end(() => reject(interrupted()))
         typed = key === '\u007f' || key === '\b' ? [...typed].slice(0, -1).join('') : typed + key
       }
     }
+    const stopWatching = onLastKey(stdin, () => end(() => reject(interrupted())))
     stdin.on('data', onData)
   })
 }

@@ -59,6 +59,20 @@ test('on a terminal the command prompts for the password without echoing it', as
   expect(raw).toEqual([true, false])
 })
 
+test.each([
+  ['password', ['admin', 'login', '--name', ownerName]],
+  ['enrolment code', ['enroll']],
+])('an interruption at the hidden prompt for the %s ends the command', async (_what, words) => {
+  const interruption = new AbortController()
+  const onError = (text: string) => {
+    if (text.endsWith(': ')) interruption.abort()
+  }
+  const options = { typed: [], interruption, onError }
+  const { code, stderr, raw } = await desk.run([...words, '--url', bridge.url], options)
+  expect([code, stderr]).toEqual([130, expect.stringMatching(/: \nbridge: interrupted\n$/)])
+  expect(raw).toEqual([true, false])
+})
+
 test('the session file is readable by its user only, and no command prints it', async () => {
   await signedInAnew()
   const path = desk.path('default', 'owner.json')
