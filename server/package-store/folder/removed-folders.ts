@@ -14,7 +14,10 @@ import { platformCode } from '../../../sdk/parts/part-error.ts'
 import type { RemovedPackage } from '../packages.ts'
 
 export interface RemovedFolders {
-  /** Renames the folder of a package. A missing folder is no error. */
+  /**
+   * Renames the folder of a package. A missing folder is no error. If another caller has renamed it and it is being
+   * freed, `gone` waits for that.
+   */
   detach(name: string): Promise<RemovedPackage>
   /** Frees renamed folders that still exist. */
   sweep(): Promise<void>
@@ -31,7 +34,7 @@ const limiter = new Limiter(1)
 const free = (path: string): Promise<void> => limiter.take(() => rm(path, { recursive: true, force: true }))
 
 export function createRemovedFolders(root: string): RemovedFolders {
-  const running = new Set<Promise<void>>()
+  const running = new Map<string, Promise<void>>()
 
   /**
    * Renames the folder and returns the new path, or undefined if it does not exist. Skips names that earlier
@@ -54,10 +57,13 @@ export function createRemovedFolders(root: string): RemovedFolders {
   return {
     async detach(name) {
       const path = await renameFolder(name)
-      if (path === undefined) return { gone: Promise.resolve() }
+      if (path === undefined) return { gone: running.get(name) ?? Promise.resolve() }
       const gone = free(path)
-      const settled = gone.catch(() => {}).then(() => void running.delete(settled))
-      running.add(settled)
+      running.set(name, gone)
+      const forget = () => {
+        if (running.get(name) === gone) running.delete(name)
+      }
+      gone.then(forget, forget)
       return { gone }
     },
     async sweep() {
@@ -65,7 +71,7 @@ export function createRemovedFolders(root: string): RemovedFolders {
       for (const name of names) await free(join(root, name))
     },
     async settled() {
-      await Promise.all(running)
+      await Promise.allSettled(running.values())
     },
   }
 }
