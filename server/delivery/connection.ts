@@ -12,7 +12,7 @@ export interface Observed {
   lastWaitEnded: Date | undefined
   /** Empty if it has had no wait, upload or download. */
   projectId: string
-  /** When contact was last written to the database, and for which session. */
+  /** When contact was last to be written to the database, and for which session. */
   renewed: { readonly sessionId: string; readonly atMs: number } | undefined
 }
 

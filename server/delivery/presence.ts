@@ -47,8 +47,16 @@ interface Waiting {
 export interface Presence {
   /**
    * Records authorized contact of an agent. Returns true if the stored time of its session should be renewed.
+   * The contact is then unsaved until `saved`.
    */
   touch(agentId: string, sessionId: string, now: Date): boolean
+  /** Records that the stored time of a session is at least this. Called once the commit is durable. */
+  saved(sessionId: string, at: Date): void
+  /**
+   * Sessions whose contact is still unsaved, by an instant at or shortly before that contact: the transaction
+   * that should have stored it was rolled back.
+   */
+  unsavedContacts(now: Date): ReadonlyMap<number, readonly string[]>
   /** Records activity of an agent that is known to have access, such as a pong. */
   seen(agentId: string, now: Date): void
   /**
@@ -69,7 +77,7 @@ export interface Presence {
   /** Sessions with an open wait, upload or download, and their agents. */
   occupiedSessions(): ReadonlyMap<string, string>
   /**
-   * Occupied sessions whose contact is to be written. They count as written from now on. If one was not written
+   * Occupied sessions whose contact is to be written. Until `saved`, they are unsaved. If one was not written
    * for a minute, all that were not written for half a minute are returned too, so that many share a write.
    */
   dueRenewals(now: Date): string[]
@@ -109,6 +117,8 @@ const renewalMs = 10_000
  * a restart too, even if it has sent no request for hours.
  */
 const renewedWithinMs = 60_000
+/** A contact that is unsaved for this long is written by the recheck. Most commits are durable much sooner. */
+const unsavedMs = limits.recheckSeconds * 1000
 
 /** Presence that a node shares with the other nodes of its database. */
 export interface SharedPresence {
@@ -134,6 +144,8 @@ export function createPresence(
   const sessionMoves = new Map<string, Held>()
   /** The project of each agent with an open wait. */
   const waitingIn = new Map<string, string>()
+  /** When a session was in contact that is not known to be stored. */
+  const unsaved = new Map<string, number>()
   let openWaits = 0
   const waitsByTransport = { long_poll: 0, event_stream: 0, socket: 0, tasks: 0, inbox_list: 0 }
   const people = new Map<string, Date>()
@@ -205,7 +217,17 @@ export function createPresence(
       agent.lastContact = now
       if (renewed?.sessionId === sessionId && atMs - renewed.atMs < renewalMs) return false
       agent.renewed = { sessionId, atMs }
+      unsaved.set(sessionId, atMs)
       return true
+    },
+    saved(sessionId, at) {
+      if ((unsaved.get(sessionId) ?? Number.POSITIVE_INFINITY) <= at.getTime()) unsaved.delete(sessionId)
+    },
+    unsavedContacts(now) {
+      const late = [...unsaved].filter(([, atMs]) => now.getTime() - atMs >= unsavedMs)
+      // Contacts of about the same time share a write.
+      const byInstant = Map.groupBy(late, ([, atMs]) => Math.floor(atMs / unsavedMs) * unsavedMs)
+      return new Map([...byInstant].map(([atMs, some]) => [atMs, some.map(([sessionId]) => sessionId)]))
     },
     seen(agentId, now) {
       observe(agentId).lastContact = now
@@ -267,7 +289,10 @@ export function createPresence(
         }
       if (!occupied.some(isOlder(renewedWithinMs))) return []
       const due = occupied.filter(isOlder(renewedWithinMs / 2))
-      for (const [sessionId, { agentId }] of due) observe(agentId).renewed = { sessionId, atMs }
+      for (const [sessionId, { agentId }] of due) {
+        observe(agentId).renewed = { sessionId, atMs }
+        unsaved.set(sessionId, atMs)
+      }
       return due.map(([sessionId]) => sessionId)
     },
     waitsOf(agentId) {

@@ -142,21 +142,29 @@ export function startAccessRecheck(context: RecheckServices): () => void {
 
 /**
  * An open wait, upload or download proves contact. The node stores this once per minute, so that the session
- * is alive after a restart too.
+ * is alive after a restart too. A contact that a rolled back transaction left unsaved is stored as well.
  */
 async function renewContact(context: RecheckServices, size: number): Promise<void> {
-  const due = context.presence.dueRenewals(context.steady.now())
-  for (let start = 0; start < due.length; start += size) {
-    const some = due.slice(start, start + size)
-    await context.write(noLane, (tx) =>
-      tx.db
-        .updateTable('sessions')
-        .set({ last_contact_at: tx.steadyIso })
-        .where(isOneOf('id', some))
-        .where('state', '=', 'active')
-        .execute(),
-    )
+  const { presence } = context
+  const now = context.steady.now()
+  const store = async (sessions: readonly string[], at?: Date) => {
+    for (let start = 0; start < sessions.length; start += size) {
+      const some = sessions.slice(start, start + size)
+      await context.write(noLane, async (tx) => {
+        const contact = at?.toISOString() ?? tx.steadyIso
+        await tx.db
+          .updateTable('sessions')
+          .set({ last_contact_at: contact })
+          .where(isOneOf('id', some))
+          .where('state', '=', 'active')
+          .where('last_contact_at', '<', contact)
+          .execute()
+      })
+      for (const id of some) presence.saved(id, now)
+    }
   }
+  await store(presence.dueRenewals(now))
+  for (const [atMs, sessions] of presence.unsavedContacts(now)) await store(sessions, new Date(atMs))
 }
 
 function repeat(

@@ -92,7 +92,7 @@ export async function admit(db: Db, caller: AgentCaller, now: Date): Promise<Adm
   }
 }
 
-const renewContact = prepared<{ id: string; now: string }>()((db, p) =>
+const contactRenewal = prepared<{ id: string; now: string }>()((db, p) =>
   db
     .updateTable('sessions')
     .set({ last_contact_at: p('now') })
@@ -105,16 +105,19 @@ const renewCredential = prepared<{ id: string; now: string }>()((db, p) =>
     .where('id', '=', p('id')),
 )
 
-/**
- * Records the agent's contact: in memory on each request, in the database every ten seconds, in the
- * transaction that is open anyway.
- */
-async function noteContact(context: IdentityServices, tx: Tx, agent: Admitted): Promise<void> {
-  if (agent.session.id === '') return
-  if (!context.presence.touch(agent.agent_id, agent.session.id, tx.steadyNow)) return
-  await renewContact.run(tx.db, { id: agent.session.id, now: tx.steadyIso })
-  await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
+/** Stores that a session is in contact now. */
+export async function renewContact(
+  { presence }: Pick<IdentityServices, 'presence'>,
+  tx: Tx,
+  sessionId: string,
+): Promise<void> {
+  tx.afterCommit(() => presence.saved(sessionId, tx.steadyNow))
+  await contactRenewal.run(tx.db, { id: sessionId, now: tx.steadyIso })
 }
+
+/** Records the agent's contact in memory. Returns true if it is to be stored: every ten seconds. */
+const noteContact = ({ presence }: IdentityServices, tx: Tx, { agent_id, session }: Admitted): boolean =>
+  session.id !== '' && presence.touch(agent_id, session.id, tx.steadyNow)
 
 /** Runs one unit of work for an agent: nonce, rate, admission and effect in one transaction. */
 export async function writeAs<T>(
@@ -126,9 +129,15 @@ export async function writeAs<T>(
   /** Lanes beside that of the project. */
   lanes?: readonly Lane[],
 ): Promise<T> {
+  // Stays true if the unit runs again, because its first run stored nothing.
+  let isDue = false
   const admitted = async (tx: Tx) => {
     const agent = await admit(tx.db, caller, tx.now)
-    await noteContact(context, tx, agent)
+    isDue = noteContact(context, tx, agent) || isDue
+    if (isDue) {
+      await renewContact(context, tx, agent.session.id)
+      await renewCredential.run(tx.db, { id: agent.credential_id, now: tx.nowIso })
+    }
     return unit(tx, agent)
   }
   return transact(context, caller, admitted, { touches, lanes })

@@ -17,5 +17,5 @@ export interface IdentityServices {
   readonly portalOrigin: () => string
   readonly identities: Identities
   readonly throttle: Throttle
-  readonly presence: Pick<Presence, 'touch' | 'touchPerson'>
+  readonly presence: Pick<Presence, 'touch' | 'saved' | 'touchPerson'>
 }

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts'
 import { insertPairing } from '../conversations/pairs.ts'
 import type { SessionRow } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
-import { type Admitted, writeAs } from '../identity/admission.ts'
+import { type Admitted, renewContact, writeAs } from '../identity/admission.ts'
 import type { AgentCaller } from '../identity/callers.ts'
 import { getPolicy } from '../projects/store.ts'
 import { requireChallenge } from './challenges.ts'
@@ -33,9 +33,10 @@ export function startSession(context: Context, caller: AgentCaller, input: Sessi
         : decideStart(active, newcomer, await livenessOf(context, tx, agent, active))
     const session =
       start === 'resume' && active !== undefined
-        ? await resume(tx, agent, active)
+        ? await resume(context, tx, agent, active)
         : await begin(context, tx, agent, input, { active, redeemed })
     context.presence.touch(agent.agent_id, session.id, tx.steadyNow)
+    tx.afterCommit(() => context.presence.saved(session.id, tx.steadyNow))
     await pairWithProject(tx, agent)
     return {
       id: session.id,
@@ -95,7 +96,8 @@ async function livenessOf(
   }
 }
 
-async function resume(tx: Tx, agent: Admitted, active: SessionRow): Promise<SessionRow> {
+async function resume(context: Context, tx: Tx, agent: Admitted, active: SessionRow): Promise<SessionRow> {
+  await renewContact(context, tx, active.id)
   await recordAudit(tx, {
     kind: 'session.resumed',
     actor: agentActor(agent),
