@@ -31,11 +31,11 @@ export function offerTransfer(
   input: TransferInput,
   keyed: Keyed,
 ): Promise<Answer> {
-  requireManifest(input)
   // The room of the packages is one sum over all projects.
   const lanes = input.mode === 'package' ? [packagesLane] : []
-  const offered = (tx: Tx, agent: Admitted) =>
-    once(tx, agentPrincipal(agent), keyed, async () => {
+  const offered = (tx: Tx, agent: Admitted) => {
+    requireManifest(input)
+    return once(tx, agentPrincipal(agent), keyed, async () => {
       await requirePeer(tx, agent, input)
       const reserved_bytes = await reservation(context, tx, agent, input)
       const ends_at = tx.endIn(input.ttl_seconds ?? limits.transferTtlSeconds.default)
@@ -63,6 +63,7 @@ export function offerTransfer(
       await recordTransfer(tx, transfer, { kind: 'transfer.offered', actor: agentActor(agent) })
       return toTransfer(transfer, null, timesOf(context, tx.steadyNow))
     })
+  }
   return writeAs(context, caller, offered, undefined, lanes)
 }
 

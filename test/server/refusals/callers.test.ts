@@ -191,3 +191,19 @@ describe('too many requests', () => {
     await ada.ok({ target: '/api/v1/bootstrap', session: null })
   })
 })
+
+test('an invalid manifest is refused only if its sender is admitted', async () => {
+  const entry = answering.find(({ id }) => id === 'transfers.create') as EndpointSpec
+  const ready = attempts.ready(entry)
+  const body = { ...(ready.body as object), size: 1 }
+  await attempts.expectRefused(entry, [
+    { what: 'by an admitted agent', ready: { ...ready, body }, code: 'manifest_invalid' },
+    ...[...standing, ...sessionless].map(
+      ({ code, by }): Attempt => ({
+        what: `by an agent with ${code}`,
+        ready: { ...ready, body, by },
+        code,
+      }),
+    ),
+  ])
+})
