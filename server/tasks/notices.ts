@@ -12,7 +12,7 @@ import { limits } from '../../sdk/contract/limits.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
-import { quoted } from '../messages/quoted.ts'
+import { inLine, quoted } from '../messages/quoted.ts'
 import { insertMessage } from '../messages/store.ts'
 
 export type Side = 'creator' | 'assignee'
@@ -63,7 +63,7 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
 
 const textOf = (task: TaskRow, { what, quote, note }: Notice): string =>
   [
-    `${what}: ${task.title}`,
+    inLine(`${what}: ${task.title}`),
     ...(quote ? [quoted(quote)] : []),
     ...(note === undefined ? [] : [note]),
     `agent-bridge task show ${task.id}`,

@@ -11,7 +11,7 @@
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TransferRow } from '../database/work-tables.ts'
-import { quoted } from '../messages/quoted.ts'
+import { inLine, quoted } from '../messages/quoted.ts'
 import { insertMessage } from '../messages/store.ts'
 
 export interface Notice {
@@ -64,7 +64,7 @@ export async function notify(
 
 const textOf = (transfer: TransferRow, { what, quote, note, next = 'show' }: Notice): string =>
   [
-    `${what}: ${transfer.filename} (${transfer.size} bytes)`,
+    inLine(`${what}: ${transfer.filename} (${transfer.size} bytes)`),
     ...(quote ? [quoted(quote)] : []),
     ...(note === undefined ? [] : [note]),
     `agent-bridge transfer ${next} ${transfer.id}`,
