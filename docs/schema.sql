@@ -713,7 +713,7 @@ CREATE INDEX transfers_unremoved ON transfers (id)
   WHERE mode = 'package' AND ends_at IS NULL AND removed_at IS NULL;
 CREATE INDEX transfers_reserved ON transfers (sender_agent_id, reserved_bytes) WHERE reserved_bytes > 0;
 
--- Endpoint and token of the helper that serves a direct transfer. They are removed when they expire or the
+-- Endpoint and token of the helper that serves a direct transfer. They are destroyed when they expire or the
 -- transfer ends.
 CREATE TABLE transfer_secrets (
   -- The transfer.
@@ -722,7 +722,7 @@ CREATE TABLE transfer_secrets (
   project_id TEXT NOT NULL REFERENCES projects (id),
   -- Id of the agent that deposited them.
   deposited_by TEXT NOT NULL,
-  -- Endpoint and token, encrypted with the envelope key.
+  -- Endpoint and token, encrypted with the envelope key. Empty once they have expired.
   sealed BLOB NOT NULL,
   -- In steady time.
   expires_at TEXT NOT NULL

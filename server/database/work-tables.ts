@@ -149,7 +149,7 @@ export interface TransferRow {
 }
 
 /**
- * Endpoint and token of the helper that serves a direct transfer. They are removed when they expire or the
+ * Endpoint and token of the helper that serves a direct transfer. They are destroyed when they expire or the
  * transfer ends.
  */
 export interface TransferSecretRow {
@@ -159,7 +159,7 @@ export interface TransferSecretRow {
   project_id: string
   /** Id of the agent that deposited them. */
   deposited_by: string
-  /** Endpoint and token, encrypted with the envelope key. */
+  /** Endpoint and token, encrypted with the envelope key. Empty once they have expired. */
   sealed: Buffer
   /** In steady time. */
   expires_at: string

@@ -21,7 +21,7 @@ import type { AgentCaller } from '../identity/callers.ts'
 import { ownTransfer, requireMovable, requirePair } from './actions.ts'
 import { recordTransfer } from './records.ts'
 import { isFinal, requireState } from './rules.ts'
-import { decryptSecret, depositSecret, destroyIfExpired, findSecret } from './secrets.ts'
+import { decryptSecret, depositSecret, destroyIfExpired, findSecret, isDestroyed } from './secrets.ts'
 import { type Times, timesOf, toTransfer } from './views.ts'
 
 export function depositEndpoint(
@@ -63,7 +63,7 @@ export function readEndpoint(context: Context, caller: AgentCaller, id: string):
     if (row.deposited_by === agent.agent_id)
       throw new ApiError('not_permitted', { message: 'Only the other side can read the endpoint.' })
     const { steadyIso, wall } = timesOf(context, tx.steadyNow)
-    if (row.expires_at <= steadyIso) throw expired()
+    if (row.expires_at <= steadyIso || isDestroyed(row)) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
     return { ...decryptSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {

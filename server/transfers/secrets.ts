@@ -2,12 +2,14 @@
  * Endpoint and token of a direct transfer, as stored.
  *
  * They are encrypted with AES-256-GCM and the envelope key, with the transfer's id as associated data, so a
- * row cannot be decrypted as that of another transfer. A secret is deleted when it expires, when it is
- * replaced, and when the transfer ends. The column `expires_at` is in steady time.
+ * row cannot be decrypted as that of another transfer. A secret is destroyed when it expires, when it is
+ * replaced, and when the transfer ends. Of an expired one an empty row remains until then, so that its end can
+ * be told from a missing deposit. The column `expires_at` is in steady time.
  *
  * Contract §9 "Direct mode".
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { sql } from 'kysely'
 import type { TransferSecret } from '../../sdk/contract/agent/transfers.ts'
 import { ApiError } from '../api-error.ts'
 import type { Context } from '../context.ts'
@@ -113,7 +115,18 @@ export async function destroySecret(tx: Tx, transferId: string): Promise<void> {
   await tx.db.deleteFrom('transfer_secrets').where('transfer_id', '=', transferId).execute()
 }
 
-/** Deletes the secret of a transfer if it has expired or the transfer has ended. */
+const hasBytes = sql<boolean>`length(sealed) > 0`
+
+export const isDestroyed = ({ sealed }: Pick<TransferSecretRow, 'sealed'>): boolean => sealed.length === 0
+
+const emptyExpired = (tx: Tx, steadyIso: string) =>
+  tx.db
+    .updateTable('transfer_secrets')
+    .set({ sealed: Buffer.alloc(0) })
+    .where('expires_at', '<=', steadyIso)
+    .where(hasBytes)
+
+/** Destroys the secret of a transfer if it has expired or the transfer has ended. */
 export async function destroyIfExpired(tx: Tx, transferId: string, steadyIso: string): Promise<void> {
   const openTransfers = tx.db
     .selectFrom('transfers')
@@ -123,18 +136,19 @@ export async function destroyIfExpired(tx: Tx, transferId: string, steadyIso: st
   await tx.db
     .deleteFrom('transfer_secrets')
     .where('transfer_id', '=', transferId)
-    .where((where) =>
-      where.or([where('expires_at', '<=', steadyIso), where('transfer_id', 'not in', openTransfers)]),
-    )
+    .where('transfer_id', 'not in', openTransfers)
     .execute()
+  await emptyExpired(tx, steadyIso).where('transfer_id', '=', transferId).execute()
 }
 
-/** Deletes all expired secrets, whatever the state of their transfers. */
+/** Destroys all expired secrets, whatever the state of their transfers. */
 export async function destroyExpiredSecrets(tx: Tx, steadyIso: string): Promise<void> {
-  await tx.db.deleteFrom('transfer_secrets').where('expires_at', '<=', steadyIso).execute()
+  await emptyExpired(tx, steadyIso).execute()
 }
 
-const all = (tx: Tx) => tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).execute()
+/** Those that are not destroyed. */
+const all = (tx: Tx) =>
+  tx.db.selectFrom('transfer_secrets').select(['transfer_id', 'sealed']).where(hasBytes).execute()
 
 const tryDecrypt = (
   keys: Keys,

@@ -118,6 +118,15 @@ test('secrets sealed with an unknown key are counted, left unchanged, and do not
   expect(readEnvelopeKeys(path)).toHaveLength(1)
 })
 
+test('an expired secret is not counted and keeps no old key', async () => {
+  bridge.clock.advance(601)
+  expect(told(await read())).toEqual([410, 'offer_expired'])
+  expect(await rotate()).toMatchObject({ resealed: 0, unopened: 0 })
+  expect(readEnvelopeKeys(path)).toHaveLength(1)
+  expect(await rotate(true)).toMatchObject({ resealed: 0, unopened: 0 })
+  expect(told(await read())).toEqual([410, 'offer_expired'])
+})
+
 test('a rotation seals every secret of the store again', () => {
   const tables = withStore(bridge.data, (store) =>
     store.tables().filter((table) => store.columnsOf(table).some((column) => column.includes('sealed'))),

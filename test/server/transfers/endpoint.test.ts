@@ -3,12 +3,23 @@
  *
  * Spec §2; contract §9.
  */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { eachAttack } from '../../support/attacks.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { act, fileOf, look, offer, told } from '../../support/files.ts'
+import { storedBytes, withStore } from '../../support/test-store.ts'
 
 let bridge: TestBridge
 let ada: TestAgent
@@ -94,5 +105,47 @@ describe('an endpoint', () => {
       expect(deposit.status).toBe(200)
       expect(told(await ben.call({ target }))).toEqual([200, undefined])
     }
+  })
+})
+
+describe('an endpoint that has expired', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test('is destroyed, and reading it is refused as expired until the transfer ends', async () => {
+    const own = await startBridge()
+    onTestFinished(() => own.close())
+    const deposited = async () => {
+      const fields = { mode: 'direct' } as const
+      const { id } = await offer({ from: own.ada, to: own.ben, bytes, fields })
+      await act(own.ben, id, 'accept')
+      const expires_at = new Date(own.clock().getTime() + 60_000).toISOString()
+      const secret = { endpoint: 'https://tunnel.example', token: 'T'.repeat(43), helper_mode: 'download' }
+      expect((await act(own.ada, id, 'secret', { ...secret, expires_at })).status).toBe(200)
+      return id
+    }
+    const read = async (id: string) => told(await own.ben.call({ target: `/api/v1/transfers/${id}/secret` }))
+    const find = 'SELECT sealed FROM transfer_secrets WHERE transfer_id = ?'
+    const sealedOf = (id: string) =>
+      withStore(own.data, (store) => store.prepare<Buffer>(find).pluck().get(id)) ?? Buffer.alloc(0)
+    const [asked, unasked] = [await deposited(), await deposited()]
+    const sealed = [asked, unasked].map(sealedOf)
+
+    own.clock.advance(61)
+    expect([await read(asked), await read(asked)]).toEqual([
+      [410, 'offer_expired'],
+      [410, 'offer_expired'],
+    ])
+    expect(sealedOf(asked)).toHaveLength(0)
+    // The upkeep destroys what nobody asked for.
+    vi.advanceTimersByTime(15_000)
+    await expect.poll(() => sealedOf(unasked).length).toBe(0)
+    for (const id of [asked, unasked]) expect(await read(id)).toEqual([410, 'offer_expired'])
+    const stored = storedBytes(own.data)
+    expect(sealed.map((each) => each.length > 0 && stored.includes(each))).toEqual([false, false])
+    expect(await look(own.ben, asked)).toMatchObject({ offer: { endpoint_ready: false, expires_at: null } })
+    await act(own.ada, asked, 'cancel')
+    const count = 'SELECT count(*) FROM transfer_secrets'
+    expect(withStore(own.data, (store) => store.prepare<number>(count).pluck().get())).toBe(1)
   })
 })
