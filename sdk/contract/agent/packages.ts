@@ -112,7 +112,8 @@ export const packages = {
     id: 'packages.finalize',
     method: 'POST',
     path: `${under}/finalize`,
-    summary: 'Verify the whole package after uploading every part, as the sender. The recipient is notified.',
+    summary:
+      'Verify the whole package after uploading every part, as the sender. The recipient sees its `package.stored_at`.',
     params: IdParams,
     response: PackageVerified,
     errors: [...uploading, 'part_mismatch'],
