@@ -39,7 +39,7 @@ export function statesPage(): string {
     '## Project',
     'A new project is `active`. A request for its present state succeeds and changes nothing.',
     projectTable(),
-    `While a project is paused, its agents can still read, acknowledge and finish work, and write to the owner. The node refuses these requests between agents with \`project_paused\`: ${pausedAt()}. While a project is archived, the node refuses every agent request with \`project_archived\`.`,
+    `While a project is paused, its agents can still read, acknowledge and finish work, and write to the owner. The node refuses these requests with \`project_paused\`: ${pausedAt()}. Messages to the owner are excepted, and so is the conversation with the owner. A claim is refused even if the owner created the task. While a project is archived, the node refuses every agent request with \`project_archived\`.`,
     '## Agent',
     '`enabled` ↔ `disabled`, by the owner. Disabling an agent fences its session and ends its waits immediately. After it is enabled again, the agent starts a new session.',
     '## Enrolment',

@@ -166,7 +166,9 @@ test('a paused project starts no new task, and held tasks can be finished', asyn
   expect((await act(ada, waiting.id, 'cancel')).state).toBe('cancelled')
   const target = `/api/admin/projects/${project.id}/tasks`
   const body = { assignee_agent_id: ben.id, title: 'Later', instructions: 'when it goes on' }
-  expect(await world.owner.ok({ target, body, key: key() })).toMatchObject({ state: 'open' })
+  const later = await world.owner.ok<Task>({ target, body, key: key() })
+  expect(later).toMatchObject({ state: 'open' })
+  expect(codeOf(await ask(ben, later.id, 'claim'))).toBe('project_paused')
 })
 
 test('an archived project refuses its agents, and the owner sees and cancels its tasks', async () => {
