@@ -52,7 +52,7 @@ const refusals: Partial<Record<RefusalCode, (error: BridgeError) => string>> = {
       ? spoken(reason)
       : `too many requests; wait ${exactDuration(Math.max(1, Math.ceil(ms / 1000)))}`,
   capacity_reached: ({ details, reason }) =>
-    String(details.limit).endsWith('packages_bytes')
+    ['packages_bytes', 'sender_packages_bytes', 'open_transfers'].includes(String(details.limit))
       ? spoken(reason)
       : `the node has reached a limit${appended(details.limit, ': ')}`,
   not_found: ({ reason }) =>

@@ -89,6 +89,7 @@ const limitWords: Record<keyof typeof limits, string> = {
   ownerFreshSeconds: 'seconds in which a sign-in or confirmation is fresh',
   transferTtlSeconds: 'seconds until a transfer that nobody finished expires',
   transferReasonBytes: 'bytes of the reason for an end of a transfer',
+  openTransfers: 'transfers of one conversation that have not ended',
   packageBytes: 'bytes of one package, unless set otherwise',
   packagesBytes: 'bytes of all packages of a node, unless set otherwise',
   packageSpareBytes: 'bytes that uploads leave free on the disk of the packages, unless set otherwise',

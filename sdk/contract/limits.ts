@@ -99,6 +99,8 @@ export const limits = {
 
   transferTtlSeconds: { min: 60, max: 604_800, default: 86_400 },
   transferReasonBytes: 2 * 1024,
+  /** Transfers of one conversation that have not ended. */
+  openTransfers: 1000,
   packageBytes: 1024 ** 3,
   packagesBytes: 10 * 1024 ** 3,
   packageSpareBytes: 256 * 1024 ** 2,

@@ -111,7 +111,8 @@ export class Transfers implements TransferCalls {
    * both. `recipient_agent_id` is an id or a name. If the conversation is absent, it is looked up.
    *
    * @throws LocalError `peer_unknown`, which lists the peers. BridgeError manifest_invalid, not_found,
-   *   pairing_disabled, project_paused; capacity_reached if the node has no space.
+   *   pairing_disabled, project_paused; capacity_reached if the node has no space,
+   *   or the conversation 1000 open transfers.
    */
   async offer(input: OutgoingTransfer, options: KeyedOptions = {}): Promise<Transfer> {
     const { conversation_id, recipient_agent_id: to } = input

@@ -37,6 +37,7 @@ export function offerTransfer(
     requireManifest(input)
     return once(tx, agentPrincipal(agent), keyed, async () => {
       await requirePeer(tx, agent, input)
+      await requireRoom(tx, input.conversation_id)
       const reserved_bytes = await reservation(context, tx, agent, input)
       const ends_at = tx.endIn(input.ttl_seconds ?? limits.transferTtlSeconds.default)
       const transfer = await store.insertTransfer(tx, {
@@ -100,6 +101,15 @@ async function requirePeer(tx: Tx, agent: Admitted, input: TransferInput): Promi
   }
   requireProjectActive(agent.project_state)
   requireWritable(standing)
+}
+
+/** Bounds what the end of a pair has to cancel in one transaction. @throws capacity_reached */
+async function requireRoom(tx: Tx, conversationId: string): Promise<void> {
+  if ((await store.countOpenIn(tx.db, conversationId)) < limits.openTransfers) return
+  throw quotaExceeded(
+    'open_transfers',
+    `This conversation has ${limits.openTransfers} transfers that have not ended. Wait until one is received, or cancel one.`,
+  )
 }
 
 /**

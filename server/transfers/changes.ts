@@ -7,13 +7,12 @@
 import { systemActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
-import type { TransferRow } from '../database/work-tables.ts'
 import { type Notice, notify } from './notices.ts'
 import { removePackage } from './package-removal.ts'
 import { type Recorded, recordTransfer } from './records.ts'
 import { decide, isFinal } from './rules.ts'
 import { destroySecret } from './secrets.ts'
-import { changeTransfer, type TransferChange } from './store.ts'
+import { changeTransfer, type TransferChange, type TransferSummaryRow } from './store.ts'
 import { hasExpired, shownEnd, timesOf } from './views.ts'
 
 export interface Change extends Recorded {
@@ -21,12 +20,12 @@ export interface Change extends Recorded {
   readonly notices: readonly Notice[]
 }
 
-export async function recordChange(
+export async function recordChange<T extends TransferSummaryRow>(
   context: Context,
   tx: Tx,
-  transfer: TransferRow,
+  transfer: T,
   entry: Change,
-): Promise<TransferRow> {
+): Promise<T> {
   const ends = entry.change.state !== undefined && isFinal(entry.change.state)
   const end = ends ? { ends_at: null, expires_at: shownEnd(transfer, context.steady) } : {}
   const changed = await changeTransfer(tx, transfer, { ...entry.change, ...end })
@@ -41,7 +40,11 @@ export async function recordChange(
 }
 
 /** Records the expiry of a transfer if it has expired, and returns the current transfer. */
-export async function reconcile(context: Context, tx: Tx, transfer: TransferRow): Promise<TransferRow> {
+export async function reconcile<T extends TransferSummaryRow>(
+  context: Context,
+  tx: Tx,
+  transfer: T,
+): Promise<T> {
   if (!hasExpired(transfer, timesOf(context, tx.steadyNow))) return transfer
   const state = decide(transfer.state, 'expire')
   return recordChange(context, tx, transfer, {

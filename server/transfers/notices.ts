@@ -10,9 +10,9 @@
  */
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
-import type { TransferRow } from '../database/work-tables.ts'
 import { inLine, quoted } from '../messages/quoted.ts'
 import { insertMessage } from '../messages/store.ts'
+import type { TransferSummaryRow } from './store.ts'
 
 export interface Notice {
   readonly to: 'sender' | 'recipient'
@@ -34,7 +34,7 @@ export interface Notice {
 export async function notify(
   context: Pick<Context, 'wakeups'>,
   tx: Tx,
-  transfer: TransferRow,
+  transfer: TransferSummaryRow,
   notice: Notice,
 ): Promise<void> {
   const [agentId, counterpart] =
@@ -62,7 +62,7 @@ export async function notify(
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
-const textOf = (transfer: TransferRow, { what, quote, note, next = 'show' }: Notice): string =>
+const textOf = (transfer: TransferSummaryRow, { what, quote, note, next = 'show' }: Notice): string =>
   [
     inLine(`${what}: ${transfer.filename} (${transfer.size} bytes)`),
     ...(quote ? [quoted(quote)] : []),

@@ -9,7 +9,6 @@ import { ApiError } from '../api-error.ts'
 import { ownerActor } from '../audit/store.ts'
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
-import type { TransferRow } from '../database/work-tables.ts'
 import type { OwnerCaller } from '../identity/callers.ts'
 import { readAsOwner, writeAsOwner } from '../identity/owner.ts'
 import { getProject } from '../projects/store.ts'
@@ -77,13 +76,13 @@ export async function cancelTransferAsOwner(
   return withoutPackage(context, cancelled)
 }
 
-const cancelBoth = (
+const cancelBoth = <T extends store.TransferSummaryRow>(
   context: Context,
   tx: Tx,
   caller: OwnerCaller,
-  transfer: TransferRow,
+  transfer: T,
   { quote, reason }: { readonly quote?: string | undefined; readonly reason?: string },
-): Promise<TransferRow> => {
+): Promise<T> => {
   const notice = {
     what: `cancelled by ${caller.name}`,
     byOwner: true,

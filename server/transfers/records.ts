@@ -5,7 +5,7 @@
 import type { AuditKindOf } from '../../sdk/contract/audit-kinds.ts'
 import { type Actor, recordAudit } from '../audit/store.ts'
 import type { Tx } from '../database/tx.ts'
-import type { TransferRow } from '../database/work-tables.ts'
+import type { TransferSummaryRow } from './store.ts'
 
 export interface Recorded {
   readonly kind: AuditKindOf<'transfer'>
@@ -16,7 +16,7 @@ export interface Recorded {
 
 export async function recordTransfer(
   tx: Tx,
-  transfer: TransferRow,
+  transfer: TransferSummaryRow,
   { kind, actor, reason }: Recorded,
 ): Promise<void> {
   await recordAudit(tx, {

@@ -65,11 +65,11 @@ export type TransferChange = Partial<
 >
 
 /** Updates the row and returns it. */
-export async function changeTransfer(
+export async function changeTransfer<T extends TransferSummaryRow>(
   tx: Tx,
-  transfer: TransferRow,
+  transfer: T,
   change: TransferChange,
-): Promise<TransferRow> {
+): Promise<T> {
   const written = { ...change, updated_at: tx.nowIso }
   await tx.db.updateTable('transfers').set(written).where('id', '=', transfer.id).execute()
   return { ...transfer, ...written }
@@ -117,14 +117,20 @@ export async function nextEnd(db: Db): Promise<string | undefined> {
   return (await open.orderBy('ends_at').limit(1).executeTakeFirst())?.ends_at ?? undefined
 }
 
+const openIn = (db: Db, conversationId: string) =>
+  db.selectFrom('transfers').where('conversation_id', '=', conversationId).where('ends_at', 'is not', null)
+
 /** Open transfers between the two agents of a conversation. */
-export const listOpenIn = (db: Db, conversationId: string): Promise<TransferRow[]> =>
-  db
-    .selectFrom('transfers')
-    .selectAll()
-    .where('conversation_id', '=', conversationId)
-    .where('ends_at', 'is not', null)
-    .execute()
+export const listOpenIn = (db: Db, conversationId: string): Promise<TransferSummaryRow[]> =>
+  openIn(db, conversationId).select(summaryColumns).execute()
+
+/** Number of these, which offers keep small. */
+export async function countOpenIn(db: Db, conversationId: string): Promise<number> {
+  const { count } = await openIn(db, conversationId)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
 
 // Literals instead of parameters, because SQLite uses a partial index only if the query repeats its condition
 // literally.
