@@ -1,5 +1,5 @@
 /**
- * Neutralising untrusted text for a terminal, a page and a model.
+ * Neutralising untrusted text for a terminal, a page and a model, and cuts of text.
  *
  * - An invisible character is shown as `<U+XXXX>`: a control, a format character (such as bidi controls and
  *   tags), a line or paragraph separator, a lone surrogate, every Default_Ignorable_Code_Point. A person does
@@ -7,6 +7,7 @@
  * - A joiner or a variation selector stays where an emoji or a script needs it, one at a time. See {@link
  *   needs}.
  * - A body is fenced: each of its lines begins with `| `, so that no line of it can imitate our own output.
+ * - A cut leaves no half of a surrogate pair. The node refuses a text with one.
  *
  * It uses no `node:` module and keeps no state, so a page in a browser can use it. Contract §12.
  */
@@ -124,3 +125,20 @@ export const plainJson = (value: unknown): string =>
       return `\\u${code}`
     }).join(''),
   )
+
+/** Returns at most the first `length` UTF-16 units of a text. */
+export const startOf = (text: string, length: number): string =>
+  (text.length > length ? text.slice(0, length).replace(/[\ud800-\udbff]$/, '') : text).toWellFormed()
+
+/** Returns at most the last `length` UTF-16 units of a text. */
+export const endOf = (text: string, length: number): string =>
+  (text.length > length ? text.slice(-length).replace(/^[\udc00-\udfff]/, '') : text).toWellFormed()
+
+/** Returns the text in at most `bytes` bytes of UTF-8. An ellipsis marks a cut. */
+export function withinBytes(text: string, bytes: number): string {
+  const whole = new TextEncoder().encode(text)
+  if (whole.length <= bytes) return text.toWellFormed()
+  const mark = ' …'
+  const cut = whole.subarray(0, bytes - new TextEncoder().encode(mark).length)
+  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(cut, { stream: true })}${mark}`
+}

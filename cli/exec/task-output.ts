@@ -6,6 +6,7 @@
  * - Progress is reported at most once per second. The latest report waits until that second has passed.
  */
 import { createHash } from 'node:crypto'
+import { startOf } from '../../sdk/plain-text.ts'
 
 export interface Progress {
   readonly note?: string | undefined
@@ -127,7 +128,7 @@ export function readProgress(line: string): Progress | undefined {
   const share = percent === undefined ? undefined : Number(percent)
   if (!isProgress || (note === '' && share === undefined)) return undefined
   return {
-    ...(note === '' ? {} : { note: Buffer.byteLength(note) > noteBytes ? `${note.slice(0, 1000)} …` : note }),
+    ...(note === '' ? {} : { note: Buffer.byteLength(note) > noteBytes ? `${startOf(note, 1000)} …` : note }),
     ...(share === undefined ? {} : { percent: Math.min(100, share) }),
   }
 }

@@ -115,6 +115,26 @@ test('a failing command never completes its task, but fails or releases it', asy
   expect((await getTask(bridge.ada, again.id)).outcome?.result).toContain('/no/such/file')
 })
 
+test('the end of a text for the node is never half of a character', async () => {
+  const printing = await given()
+  const ended = await run(`printf '😀'; printf '%0499d' 0; exit 1`)
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('is failed') })
+  expect((await getTask(bridge.ada, printing.id)).outcome?.result).toBe(
+    `the command exited 1; it printed last: ${'0'.repeat(499)}`,
+  )
+  // The command itself is evidence, of which the node gets the beginning.
+  const long = await given()
+  const exec = `: ${'a'.repeat(997)}😀${'a'.repeat(4096)}`
+  expect((await run(exec)).code).toBe(0)
+  expect((await getTask(bridge.ada, long.id)).outcome?.evidence).toMatchObject([
+    { kind: 'command', value: `: ${'a'.repeat(997)} …` },
+  ])
+  const noting = await given()
+  const note = `${'a'.repeat(999)}😀${'a'.repeat(4096)}`
+  expect((await run(`echo 'progress: ${note}'`)).code).toBe(0)
+  expect((await getTask(bridge.ada, noting.id)).progress?.note).toBe(`${'a'.repeat(999)} …`)
+})
+
 test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and the stop is confirmed once it has ended', async () => {
   const polite = await given()
   const gone = join(desk.folder, 'gone')

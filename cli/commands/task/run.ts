@@ -10,7 +10,7 @@
  * Contract §12.
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
-import { oneLine } from '../../../sdk/plain-text.ts'
+import { endOf, oneLine, startOf } from '../../../sdk/plain-text.ts'
 import { type Command, command, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { runTask, type TaskEnd } from '../../exec/run-task.ts'
@@ -135,7 +135,7 @@ async function handlerOf(
 /** Evidence about the command, with the hash of its whole standard output. */
 const evidenceOf = (exec: string, { code, output }: TaskEnd): Evidence => ({
   kind: 'command',
-  value: Buffer.byteLength(exec) > 4096 ? `${exec.slice(0, 1000)} …` : exec,
+  value: Buffer.byteLength(exec) > 4096 ? `${startOf(exec, 1000)} …` : exec,
   label: 'sha256 is of its standard output',
   sha256: output.sha256,
   ...(code === null ? {} : { exit_code: code }),
@@ -148,7 +148,7 @@ const hashAll = (files: readonly string[], signal: AbortSignal): Promise<Evidenc
 
 function failureWords({ code, signal, output }: TaskEnd): string {
   const how = code === null ? `the command was ended by ${signal}` : `the command exited ${code}`
-  const last = output.result.slice(-500).trim()
+  const last = endOf(output.result, 500).trim()
   return last === '' ? how : `${how}; it printed last: ${last}`
 }
 
