@@ -1,8 +1,8 @@
 /**
  * Output of a task's command, split into progress reports and the result.
  *
- * - The result keeps the last 60 KiB. If earlier bytes were dropped, its first line says how many. The hash
- *   covers all output.
+ * - The result keeps the last 60 KiB, and less if that would be too long as JSON. If earlier bytes were dropped, its
+ *   first line says how many. The hash covers all output.
  * - Progress is reported at most once per second. The latest report waits until that second has passed.
  */
 import { createHash } from 'node:crypto'
@@ -20,6 +20,8 @@ export interface TaskOutputOptions {
 }
 
 const keptBytes = 60 * 1024
+/** Half of a request's body. The rest is for the evidence. */
+const keptJsonBytes = 128 * 1024
 const noteBytes = 4 * 1024
 const everyMs = 1000
 
@@ -70,8 +72,10 @@ export class TaskOutput {
 
   /** The kept output; empty if the command printed only progress. */
   get result(): string {
-    const text = this.#kept.trim()
-    return this.#leftOut === 0 ? text : `[${this.#leftOut} bytes before this were left out]\n${text}`
+    const all = this.#kept.trim()
+    const text = endInJson(all, keptJsonBytes)
+    const leftOut = this.#leftOut + Buffer.byteLength(all) - Buffer.byteLength(text)
+    return leftOut === 0 ? text : `[${leftOut} bytes before this were left out]\n${text}`
   }
 
   #take(line: string): void {
@@ -119,6 +123,20 @@ const fromWholeCharacter = (bytes: Buffer): string => {
   const start = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80)
   return bytes.subarray(Math.max(0, start)).toString('utf8')
 }
+
+/** Returns the end of a text that has at most `bytes` bytes as JSON, where a control character has six. */
+function endInJson(text: string, bytes: number): string {
+  let excess = jsonBytes(text) - bytes
+  let start = 0
+  for (const character of text) {
+    if (excess <= 0) break
+    excess -= jsonBytes(character)
+    start += character.length
+  }
+  return text.slice(start)
+}
+
+const jsonBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
 
 /** Parses a line such as `progress: 40% half of the files`. Percent or note may be missing, but not both. */
 export function readProgress(line: string): Progress | undefined {

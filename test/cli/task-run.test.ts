@@ -135,6 +135,16 @@ test('the end of a text for the node is never half of a character', async () => 
   expect((await getTask(bridge.ada, noting.id)).progress?.note).toBe(`${'a'.repeat(999)} …`)
 })
 
+test('of an output that is long as JSON, so much is kept that the node takes the result', async () => {
+  const { id } = await given()
+  expect((await run(`head -c 60000 /dev/zero; echo end`)).code).toBe(0)
+  const task = await getTask(bridge.ada, id)
+  expect(task.state).toBe('completed')
+  const shown = task.outcome?.result?.replaceAll('\0', '0') ?? ''
+  const [, leftOut = '', kept = ''] = /^\[(\d+) bytes before this were left out\]\n(0+end)$/.exec(shown) ?? []
+  expect(Number(leftOut) + kept.length).toBe(60_003)
+})
+
 test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and the stop is confirmed once it has ended', async () => {
   const polite = await given()
   const gone = join(desk.folder, 'gone')
