@@ -145,6 +145,23 @@ test('of an output that is long as JSON, so much is kept that the node takes the
   expect(Number(leftOut) + kept.length).toBe(60_003)
 })
 
+test('more files than a result has places for evidence are refused at the start', async () => {
+  const files = (count: number) => Array.from({ length: count }, () => ['--evidence', '/no/such/file']).flat()
+  const ended = await run('true', files(32))
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('31 times at most') })
+  const { id } = await given()
+  const file = join(desk.folder, 'once.txt')
+  expect(
+    (
+      await run(
+        `: > '${file}'`,
+        files(31).map((word) => (word === '--evidence' ? word : file)),
+      )
+    ).code,
+  ).toBe(0)
+  expect((await getTask(bridge.ada, id)).outcome?.evidence).toHaveLength(32)
+})
+
 test('a cancelled command gets SIGTERM, then SIGKILL after its grace period, and the stop is confirmed once it has ended', async () => {
   const polite = await given()
   const gone = join(desk.folder, 'gone')

@@ -11,7 +11,7 @@
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { endOf, oneLine, startOf } from '../../../sdk/plain-text.ts'
-import { type Command, command, oneOf, seconds } from '../../command.ts'
+import { type Command, command, invalid, oneOf, seconds } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { runTask, type TaskEnd } from '../../exec/run-task.ts'
 import { ShellCommands } from '../../exec/shell-commands.ts'
@@ -30,7 +30,13 @@ export interface TaskRunOptions {
   readonly onFailure: 'fail' | 'release'
 }
 
-const gathered = (file: string, before: readonly string[] = []): readonly string[] => [...before, file]
+/** A result has 32 items of evidence at most, and the command itself is one. */
+const mostFiles = 31
+
+function gathered(file: string, before: readonly string[] = []): readonly string[] {
+  if (before.length === mostFiles) throw invalid(`It may be given ${mostFiles} times at most.`)
+  return [...before, file]
+}
 
 export function taskRunCommand(context: CliContext, run = taskRun): Command {
   return command('run', `bridge task run --exec './do-it.sh' --evidence out.txt`)
@@ -39,7 +45,11 @@ export function taskRunCommand(context: CliContext, run = taskRun): Command {
       '--exec <command>',
       'the command. It gets title and instructions on standard input and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others. Exit 0 completes the task with its output as the result. Lines like "progress: 40% half" are reported as progress',
     )
-    .option('--evidence <file>', 'a file whose SHA-256 goes into the evidence; may be repeated', gathered)
+    .option(
+      '--evidence <file>',
+      'a file whose SHA-256 goes into the evidence; may be repeated, 31 times at most',
+      gathered,
+    )
     .option('--once', 'end after one task; exit 1 if it failed, 11 if its claim was lost')
     .option('--timeout <duration>', 'end after this time without a task; exit 4 if none came at all', seconds)
     .option('--grace <duration>', 'time from SIGTERM to SIGKILL when the command must stop', seconds, 10)
