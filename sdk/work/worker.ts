@@ -14,6 +14,7 @@
  */
 import type { Task } from '../contract/agent/tasks.ts'
 import { limits } from '../contract/limits.ts'
+import { withinBytes } from '../plain-text.ts'
 import { BridgeError, isOutcomeUnknown, type RefusalCode } from '../transport/failures.ts'
 import { freshKey } from '../transport/http.ts'
 import { backoff, pauses } from '../transport/retry.ts'
@@ -264,9 +265,20 @@ export class Worker {
     return (idempotencyKey) => tasks.fail(task, { reason, evidence }, { idempotencyKey })
   }
 
-  /** Reports the end, and retries until the node has answered or the claim must have expired. */
+  /** Reports the end. If the node refuses what the report says, the task fails, and the worker goes on. */
   async #report(task: Task, report: Report | undefined): Promise<void> {
     if (report === undefined) return this.#tell({ type: 'lost', task })
+    try {
+      await this.#send(task, report)
+    } catch (error) {
+      if (!isRefusedContent(error)) throw error
+      const reason = reasonOf(`the node refused the report of the work: ${error.message}`)
+      await this.#send(task, (idempotencyKey) => this.#parts.tasks.fail(task, { reason }, { idempotencyKey }))
+    }
+  }
+
+  /** Sends a report, and retries until the node has answered or the claim must have expired. */
+  async #send(task: Task, report: Report): Promise<void> {
     const { random, monotonicMs, sleep } = this.#parts
     const key = freshKey(random)
     const untilMs = monotonicMs() + leaseMsOf(task)
@@ -309,17 +321,13 @@ type Report = (idempotencyKey: string) => Promise<Task>
 /** Refusals of a report: another worker has the claim, or the task has already ended. */
 const lostCodes: ReadonlySet<RefusalCode> = new Set(['claim_lost', 'state_conflict', 'not_found'])
 
+/** Whether the node refused the content of a report, which is the same in every repetition. */
+const isRefusedContent = (error: unknown): error is BridgeError =>
+  error instanceof BridgeError && (error.status === 422 || error.status === 413)
+
 /** Returns the reason for the node, cut to the limit of a reason. */
 function reasonOf(error: unknown): string {
   if (error instanceof WorkStoppedError) return error.message
   const text = error instanceof Error ? error.message : String(error)
-  return within(text === '' ? 'the handler failed without a message' : text, limits.taskReasonBytes)
-}
-
-/** Cuts a text to a number of bytes, at a character boundary, and marks the cut with an ellipsis. */
-export function within(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text
-  const mark = ' …'
-  const cut = Buffer.from(text).subarray(0, bytes - Buffer.byteLength(mark))
-  return `${new TextDecoder().decode(cut, { stream: true })}${mark}`
+  return withinBytes(text === '' ? 'the handler failed without a message' : text, limits.taskReasonBytes)
 }

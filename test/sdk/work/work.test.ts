@@ -123,6 +123,35 @@ test('a handler that throws fails or releases its task, and never completes it',
   expect((await getTask(bridge.ada, retried.id)).attempts).toBe(1)
 })
 
+test('a report that the node refuses fails its task, and the worker goes on', async () => {
+  const ids = [(await given()).id, (await given()).id, (await given()).id, (await given()).id]
+  const results = ['half of \ud83d', '\x01'.repeat(60_000), 'x'.repeat(65 * 1024), 'done']
+  const ends: WorkEvent[] = []
+  const handler: TaskHandler = async ({ task }) => ({ result: results[ids.indexOf(task.id)] ?? '', evidence })
+  await client.tasks.work(handler, {
+    limit: ids.length,
+    onEvent: (event) => void (event.type === 'ended' && ends.push(event)),
+  })
+  expect(ends.map((event) => event.type === 'ended' && event.task.outcome)).toMatchObject([
+    {
+      kind: 'failed',
+      result: expect.stringMatching(/^the node refused the report of the work: .*invalid_request/),
+    },
+    {
+      kind: 'failed',
+      result: expect.stringMatching(/^the node refused the report of the work: .*body_too_large/),
+    },
+    {
+      kind: 'failed',
+      result: expect.stringMatching(/^the node refused the report of the work: .*invalid_request/),
+    },
+    { kind: 'completed', result: 'done' },
+  ])
+  const failing = await given()
+  expect(await workOnce(() => Promise.reject(new Error('half of \ud83d')))).toEqual(['claimed', 'failed'])
+  expect((await getTask(bridge.ada, failing.id)).outcome?.result).toBe('half of \ufffd')
+})
+
 test('a cancellation stops the handler immediately, and is confirmed once it has ended', async () => {
   const { id } = await given()
   const { handler, started, seen } = begun()
