@@ -77,6 +77,17 @@ describe('bridge doctor', () => {
     expect(message?.delivery?.attempt ?? 1).toBe(1)
   })
 
+  test('the hint repeats a remedy as it was printed, with npx and profile once', async () => {
+    const environment = { npm_command: 'exec', npm_lifecycle_event: 'npx' }
+    const { code, stdout, stderr } = await home.run(['doctor', '--profile', 'nobody'], { environment })
+    const remedy = 'npx bridge enroll --profile nobody --url URL creates one'
+    expect([code, stdout, stderr]).toEqual([
+      5,
+      expect.stringContaining(`; ${remedy}`),
+      expect.stringContaining(`\nhint: --profile can choose one of cleo; ${remedy}`),
+    ])
+  })
+
   test('reports a key that others may read, with the exit code and the remedy of every command', async () => {
     const key = join(home.path('cleo'), (await keyFile()) ?? '')
     chmodSync(key, 0o644)
