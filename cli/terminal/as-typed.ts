@@ -56,7 +56,8 @@ export const single: ReadonlySet<string> = new Set([
 /** Returns the text with each command spelled so that it can be pasted. */
 export const asTyped = (text: string, spelling: Spelling): string =>
   text.replace(
-    /\b((?:agent-)?bridge) ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})/g,
+    // The name of the next command is no word of this one.
+    /\b((?:agent-)?bridge) ((?:[a-z][a-z-]*)(?: (?!(?:agent-)?bridge\b)[a-z][a-z-]*){0,2})/g,
     (whole, name: string, words: string, at: number) => {
       const path = pathOf(words.split(' '))
       const asksForHelp = text.startsWith(' --help', at + whole.length)

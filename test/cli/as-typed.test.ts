@@ -53,6 +53,15 @@ test('with npx the printed command is spelled accordingly', () => {
   )
 })
 
+test('each of two commands of one sentence is spelled', () => {
+  expect(asTyped('bridge up or bridge server start', { byNpx: true })).toBe(
+    'npx bridge up or npx bridge server start',
+  )
+  expect(asTyped('bridge listen, or agent-bridge inbox or bridge ack', { profile: 'ada' })).toBe(
+    'bridge listen --profile ada, or agent-bridge inbox --profile ada or bridge ack --profile ada',
+  )
+})
+
 /** A command in a string of the sources: its words and the options directly after them. */
 const mentions =
   /\bbridge ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})((?: --[a-z-]+| [A-Z_]+| <[a-z_]+>| \$\{[^}]+\})*)/g
