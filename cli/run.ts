@@ -62,7 +62,11 @@ async function reportOf(argv: readonly string[], context: CliContext): Promise<E
     return { exit: 'done' }
   } catch (error) {
     if (context.signal.aborted && !isFailedEnd(error)) return interruptedReport(context, error)
-    if (error instanceof UsageError) return usageReport(error, () => program(context))
+    if (error instanceof UsageError) {
+      // Commander objects before the hook that configures; the hint has to name the profile too.
+      context.configure(error.command.optsWithGlobals())
+      return usageReport(error, () => program(context))
+    }
     return failureReport(error, context)
   }
 }

@@ -235,6 +235,15 @@ const refused = (error: ErrorCode, details?: Record<string, unknown>) =>
     ...(details && { details }),
   })
 
+test('the hint of a usage error names the profile that was typed', async () => {
+  const hint = 'hint: bridge task list --profile ada shows the ids\n'
+  for (const argv of [
+    ['task', 'claim', 'foo', '--profile', 'ada'],
+    ['--profile', 'ada', 'task', 'claim', 'foo'],
+  ])
+    expect((await runHere(argv)).stderr).toContain(hint)
+})
+
 test('an error becomes its exit code, its message, and at most one hint', async () => {
   const { context } = framed()
   expect(await failureReport(refused('session_fenced'), context)).toEqual({
