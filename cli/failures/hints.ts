@@ -7,7 +7,7 @@ export function hintOf(
   context: Pick<CliContext, 'keptIds' | 'address' | 'current'>,
 ): string | undefined {
   const isRefusal = error.name === 'BridgeError'
-  const refused = isRefusal ? refusals[error.code as RefusalCode] : undefined
+  const refused = isRefusal ? refusalHint(error.code as RefusalCode, context.current.words) : undefined
   // A person has to act on these before the outbox can be sent.
   const certificate =
     error.code === 'certificate_refused' ? certificateHint(error.message, context.current.words) : undefined
@@ -19,6 +19,12 @@ export function hintOf(
       : `${toMend}; until then the outbox keeps ${kept}`
   }
   return toMend ?? (isRefusal ? lookedUp(error as BridgeError) : locals[error.code as LocalErrorCode])
+}
+
+function refusalHint(code: RefusalCode, words: string): string | undefined {
+  // `doctor` asks with the credential only at the node that the agent was enrolled at.
+  if (code === 'credential_unknown' && words === 'doctor') return refusals.credential_expired
+  return refusals[code]
 }
 
 const lookedUp = ({ code, requestId }: BridgeError): string | undefined =>
@@ -68,7 +74,7 @@ const ownerDecides = 'stop here; only the owner can change this'
 const refusals: Partial<Record<RefusalCode, string>> = {
   credential_revoked: 'stop here; the owner can enrol this agent again',
   credential_expired: 'the owner can enrol this agent again',
-  credential_unknown: 'is this the node that the agent was enrolled at? bridge whoami shows it',
+  credential_unknown: 'is this the node that the agent was enrolled at? bridge doctor shows it',
   agent_disabled: ownerDecides,
   project_archived: ownerDecides,
   clock_skew: "set this machine's clock; correcting by the node's time did not help",

@@ -4,7 +4,15 @@
  * disk, and a database of a newer program.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -108,6 +116,37 @@ describe('bridge doctor', () => {
     expect([ended.code, ...found(ended, 'node'), ...found(ended, 'credential')]).toMatchObject([
       5,
       { state: 'problem', text: expect.stringContaining('another node answers'), remedy: expect.any(String) },
+    ])
+  })
+
+  test('is what a command at another node names, and says more than that command', async () => {
+    const other = await startBridge()
+    onTestFinished(() => other.close())
+    movedTo(other.url)
+    const { code, stderr } = await desk.run(['peers', '--profile', 'cleo'])
+    const named = /\? bridge ([a-z]+) --profile cleo shows it\n$/.exec(stderr)?.[1] ?? ''
+    const shown = await desk.run([named, '--profile', 'cleo'])
+    expect([code, shown.stdout]).toEqual([
+      5,
+      expect.stringContaining(`another node answers at ${other.url} than the one this agent was enrolled at`),
+    ])
+  })
+
+  test('does not name itself when the node of the agent does not know its credential', async () => {
+    const path = desk.path('cleo', 'profile.json')
+    const before = readFileSync(path, 'utf8')
+    onTestFinished(() => writeFileSync(path, before))
+    const profile = JSON.parse(before)
+    const { server_id: unknown, credential_id: known } = profile.identity
+    const identity = { ...profile.identity, credential_id: unknown }
+    const keyOf = (credential: string) => desk.path('cleo', `key-${credential}.pem`)
+    onTestFinished(() => rmSync(keyOf(unknown), { force: true }))
+    copyFileSync(keyOf(known), keyOf(unknown))
+    writeFileSync(path, JSON.stringify({ ...profile, identity }))
+    const ended = await doctor()
+    expect([ended.code, ...found(ended, 'credential')]).toMatchObject([
+      5,
+      { state: 'problem', remedy: 'the owner can enrol this agent again' },
     ])
   })
 
