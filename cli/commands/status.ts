@@ -1,6 +1,6 @@
 /** `bridge status`: shows the delivery of one message, or the open questions. */
 import type { Bridge, Message } from '../../sdk/index.ts'
-import { oneLine } from '../../sdk/plain-text.ts'
+import { oneLine, startOf } from '../../sdk/plain-text.ts'
 import { type Command, command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { id } from '../ids/parse.ts'
@@ -79,7 +79,7 @@ function questionLine({ question, isOwn, other }: OpenQuestion, now: Date): stri
   const { id: messageId, body, created_at, expects_reply_by: by } = question
   const due = by === null ? '' : `, due ${relative(by, now)}`
   const text = oneLine(body)
-  const short = text.length > 60 ? `${text.slice(0, 59)}…` : text
+  const short = text.length > 60 ? `${startOf(text, 59)}…` : text
   const who = `${isOwn ? 'to' : 'from'} ${oneLine(other)}`
   return oneLine(`${messageId} ${who}, ${ago(created_at, now)}${due} | ${short}`)
 }

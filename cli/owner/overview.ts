@@ -1,6 +1,7 @@
 /** State of all projects of a signed-in user, with the open questions to the owner. Contract §10. */
+
 import type { Owner, OwnerInboxMessage, Project, ProjectSnapshot } from '../../sdk/index.ts'
-import { oneLine } from '../../sdk/plain-text.ts'
+import { oneLine, startOf } from '../../sdk/plain-text.ts'
 import { relative } from '../terminal/words.ts'
 import { snapshotText, type Wording } from './snapshot-text.ts'
 
@@ -77,5 +78,4 @@ export function overviewText(
   return sections.join('\n\n')
 }
 
-const cut = (text: string): string =>
-  text.length > lineChars ? `${text.slice(0, lineChars).toWellFormed()} …` : text
+const cut = (text: string): string => (text.length > lineChars ? `${startOf(text, lineChars)} …` : text)

@@ -105,6 +105,20 @@ test('a flush says that an entry is still being sent, instead of that nothing wa
   })
 })
 
+test('a long text in a list is cut between characters', async () => {
+  const address = bridge.url
+  const long = (before: number) => `${'a'.repeat(before)}😀${'b'.repeat(60)}`
+  expect((await cleo.bridge('send', 'owner', long(58), '--type', 'question')).code).toBe(0)
+  expect((await cleo.bridge('status')).stdout).toContain(` | ${'a'.repeat(58)}…\n`)
+  const gone = await startNode(() => {})
+  await gone.close()
+  await moveTo(gone.url)
+  expect((await cleo.bridge('send', 'owner', long(58 - 'to owner: '.length))).code).toBe(9)
+  const listed = await cleo.bridge('outbox', 'list')
+  await moveTo(address)
+  expect(listed.stdout).toContain(`to owner: ${'a'.repeat(48)}…`)
+})
+
 test('an entry older than six days is sent only if a person names it', async () => {
   const address = bridge.url
   const gone = await startNode(() => {})

@@ -7,8 +7,9 @@
  *
  * Spec §1; contract §10 "Snapshot".
  */
+
 import type { Owner, Project, ProjectSnapshot } from '../../../sdk/index.ts'
-import { neutralize } from '../../../sdk/plain-text.ts'
+import { neutralize, startOf } from '../../../sdk/plain-text.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { failureWords } from '../../failures/failure-words.ts'
@@ -131,7 +132,7 @@ function picture({ io, clock }: CliContext, wording: Wording): View {
       .split('\n')
       .slice(0, io.rows() - 1)
     io.out(
-      `${home}${shown.map((line) => `${line.slice(0, io.columns() - 1)}${clearLine}\n`).join('')}${clearRest}`,
+      `${home}${shown.map((line) => `${startOf(line, io.columns() - 1)}${clearLine}\n`).join('')}${clearRest}`,
     )
   }
   io.out(clearAll)

@@ -1,4 +1,5 @@
 /** `bridge outbox list`. */
+import { startOf } from '../../../sdk/plain-text.ts'
 import type { ListedEntry, Outbox } from '../../../sdk/program.ts'
 import { type Command, command } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
@@ -68,5 +69,5 @@ const isNamed = (id: string, name: string): boolean =>
 /** The first 60 characters of the message or of the request body. */
 function summary({ draft, request }: ListedEntry): string {
   const text = draft === null ? (request?.body ?? '') : `to ${draft.to ?? draft.in_reply_to}: ${draft.body}`
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text
+  return text.length > 60 ? `${startOf(text, 59)}…` : text
 }

@@ -7,6 +7,7 @@
  *
  * Its only state is whether the client called `initialize`, which a legacy client has to do first.
  */
+import { startOf } from '../../../sdk/plain-text.ts'
 import {
   errorResponse,
   isId,
@@ -127,14 +128,14 @@ export class McpServer {
       case 'ping':
         if (!isModern) return {}
     }
-    throw new RpcError('methodNotFound', `Method not found: ${method.slice(0, 100)}`)
+    throw new RpcError('methodNotFound', `Method not found: ${startOf(method, 100)}`)
   }
 
   /** Checks a tool call, and returns the function that runs it. */
   #toolCall({ name, arguments: given = {} }: Params) {
     if (typeof name !== 'string') throw new RpcError('invalidParams', '"name" must be a string')
     if (!this.#parts.tools.some((tool) => tool.name === name))
-      throw new RpcError('invalidParams', `Unknown tool: ${name.slice(0, 100)}`)
+      throw new RpcError('invalidParams', `Unknown tool: ${startOf(name, 100)}`)
     if (!isObject(given)) throw new RpcError('invalidParams', '"arguments" must be an object')
     return (signal: AbortSignal) => this.#parts.call(name, given, signal)
   }

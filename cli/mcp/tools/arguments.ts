@@ -3,7 +3,9 @@
  *
  * The check never relies on the client, because a harness may drop parts of a schema. Codex drops bounds.
  */
+
 import { similarWords } from '../../../sdk/contract/spelling.ts'
+import { startOf } from '../../../sdk/plain-text.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { id } from '../../ids/parse.ts'
 import type { SeenIds } from '../../ids/seen.ts'
@@ -86,7 +88,7 @@ function unknown(name: string, names: readonly string[]): CommandError {
   const near = similarWords(name, names, 1).map((each) => `did you mean "${each}"?`)
   const hint =
     near[0] ?? (names.length === 0 ? 'this tool takes none' : `this tool takes ${names.join(', ')}`)
-  return wrong(name.slice(0, 64), 'is not an argument of this tool', hint)
+  return wrong(startOf(name, 64), 'is not an argument of this tool', hint)
 }
 
 interface Place {
