@@ -10,7 +10,7 @@
  * Spec §4.5; nothing in the staging directory is followed out of it.
  */
 import { type BigIntStats, constants, linkSync, lstatSync, statSync } from 'node:fs'
-import { type FileHandle, open, statfs, unlink } from 'node:fs/promises'
+import { type FileHandle, open, readdir, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { diskRefusal, PartError, platformCode } from './part-error.ts'
 
@@ -101,6 +101,11 @@ export class Folder {
         ? new PartError('unsafe_file', { cause: error })
         : diskRefusal(error)
     }
+  }
+
+  /** Returns the names of everything in the folder. */
+  async names(): Promise<string[]> {
+    return this.#guarded(() => readdir(this.#way))
   }
 
   /** Returns the stat of a name without following links, or undefined if it does not exist. */

@@ -14,13 +14,12 @@ import { finalTransferStates, type Transfer } from '../contract/agent/transfers.
 import { emptySha256 } from '../contract/helper/manifest.ts'
 import type { Folder } from '../parts/folder.ts'
 import { openSealedFile } from '../sealing.ts'
-import { storageFailed } from '../storage/durable-file.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
 import { backoff, pauses } from '../transport/retry.ts'
 import { type MoveOptions, manifestOf, reportCleanup } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { fetchDirect } from './direct.ts'
-import { isThere, makeStaging, plainName, publish, stagedName } from './local/destination.ts'
+import { aloneWith, isThere, newPlainName, publish, stagedName } from './local/destination.ts'
 import { ReceivingNote } from './local/receiving-note.ts'
 import { downloadFile } from './wire/download.ts'
 import { packageEndpoint } from './wire/package-endpoint.ts'
@@ -65,28 +64,41 @@ export async function receiveFile(
   destination: string,
   options: ReceiveFileOptions = {},
 ): Promise<ReceivedFile> {
-  const { signal, keep } = options
   const target = resolve(destination)
-  const receiving = new ReceivingNote(transferId, target, keep)
+  const receiving = new ReceivingNote(transferId, target, options.keep)
   try {
     const transfer = await acceptedTransfer(context, transferId, options)
     const isVerified = transfer.state === 'verified'
-    if (!(await isThere(transfer, target, receiving, isVerified || options.overwrite === true))) {
-      if (isVerified) throw ended(transfer)
-      await receiving.begin()
-      await fetchAndPublish(context, transfer, receiving, { ...options, target })
-    }
-    const { size, sha256 } = transfer
-    const verified = await context.transfers.receipt(transferId, { size, sha256 }, { signal })
-    await receiving.removeBytes()
-    const received = { transfer: await reportCleanup(context, verified, signal), path: target }
-    options.onReceived?.(received)
-    await receiving.forget()
-    return received
+    const more = { ...options, target }
+    if (await isThere(transfer, target, receiving, isVerified || options.overwrite === true))
+      return await conclude(context, transfer, receiving, more)
+    if (isVerified) throw ended(transfer)
+    await receiving.begin()
+    return await aloneWith(receiving.staging, transferId, async (staging) => {
+      await fetchAndPublish(context, transfer, receiving, staging, more)
+      return conclude(context, transfer, receiving, more)
+    })
   } catch (error) {
     if (isAnEnd(error)) await forgetIfEnded(context, transferId, receiving)
     throw error
   }
+}
+
+type TargetOptions = ReceiveFileOptions & { readonly target: string }
+
+/** Sends the receipt of the published file, and removes what was needed to receive it. */
+async function conclude(
+  context: TransferContext,
+  { id, size, sha256 }: Transfer,
+  receiving: ReceivingNote,
+  { signal, target, onReceived }: TargetOptions,
+): Promise<ReceivedFile> {
+  const verified = await context.transfers.receipt(id, { size, sha256 }, { signal })
+  await receiving.removeBytes()
+  const received = { transfer: await reportCleanup(context, verified, signal), path: target }
+  onReceived?.(received)
+  await receiving.forget()
+  return received
 }
 
 /**
@@ -142,18 +154,14 @@ async function fetchAndPublish(
   context: TransferContext,
   transfer: Transfer,
   receiving: ReceivingNote,
-  options: ReceiveFileOptions & { readonly target: string },
+  staging: Folder,
+  options: TargetOptions,
 ): Promise<void> {
   const { target, overwrite } = options
-  const staging = await makeStaging(receiving.staging)
-  try {
-    await fetchInto(context, transfer, receiving.staging, options)
-    const staged = await opened(transfer, staging, options)
-    await publish(staging.pathTo(staged), target, overwrite === true)
-    await receiving.published(await stat(target, { bigint: true }))
-  } finally {
-    await staging.close()
-  }
+  await fetchInto(context, transfer, receiving.staging, options)
+  const staged = await opened(context, transfer, staging, options)
+  await publish(staging.pathTo(staged), target, overwrite === true)
+  await receiving.published(await stat(target, { bigint: true }))
 }
 
 /**
@@ -161,14 +169,13 @@ async function fetchAndPublish(
  * verified bytes stay in the staging folder, so that a run with the right key downloads nothing.
  */
 async function opened(
+  { random }: TransferContext,
   transfer: Transfer,
   staging: Folder,
   { ageSecret, signal, onProgress }: ReceiveFileOptions,
 ): Promise<string> {
   if (transfer.encryption === 'none') return stagedName
-  await staging.remove(plainName).catch((error: unknown) => {
-    throw storageFailed('the opened file of an earlier run', error)
-  })
+  const plainName = await newPlainName(staging, random)
   const [sealed, plain] = [staging.pathTo(stagedName), staging.pathTo(plainName)]
   await openSealedFile(sealed, plain, requireSecret(ageSecret), {
     signal,

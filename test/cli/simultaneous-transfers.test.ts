@@ -1,12 +1,12 @@
 /** Simultaneous transfers: of one command, and of several commands of one profile. Contract §9, §12. */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Transfer } from '../../sdk/index.ts'
 import type { Desk } from '../support/desk.ts'
 import { fileOf } from '../support/files.ts'
 import type { Enrolled } from '../support/profiles.ts'
-import type { TestHome } from '../support/test-home.ts'
+import type { Started, TestHome } from '../support/test-home.ts'
 import { FileScene } from './file-scene.ts'
 
 let scene: FileScene
@@ -119,4 +119,45 @@ test('an interrupted transfer resumes with the parts that were transferred, in b
   await twice(['transfer', 'receive', id, '--output', into, '--profile', 'quy'])
   expect((await readFile(join(into, 'large.bin'))).equals(bytes)).toBe(true)
   expect(await readdir(into)).toEqual(['large.bin'])
+})
+
+test('a receiver that opens a sealed file does not publish what a second one has opened so far', async () => {
+  const bytes = fileOf(24 * 1024 * 1024)
+  await writeFile(join(folder, 'sealed.bin'), bytes)
+  await quy.lines('key', 'create')
+  const [sent] = await pia.lines<Transfer>('transfer', 'send', join(folder, 'sealed.bin'), '--to', 'quy')
+  const { id = '', encryption } = sent ?? {}
+  expect(encryption).toBe('age')
+  const into = await box()
+  /** The decrypted files in the staging folder, each with its inode. */
+  const openedFiles = async () => {
+    const staging = join(into, `.bridge-receive..${id}`)
+    const names = (await readdir(staging).catch(() => [])).filter((name) => name.startsWith('opened'))
+    return Promise.all(
+      names.map(async (name) => `${name} ${(await stat(join(staging, name)).catch(() => undefined))?.ino}`),
+    )
+  }
+  const receiver = () =>
+    home.start(['transfer', 'receive', id, '--output', into, '--profile', 'quy', '--json'])
+  /** Stops a receiver in the middle of its decrypted file, unless it ends before. */
+  const stopWhileOpening = async ({ child, ended }: Started) => {
+    const before = await openedFiles()
+    let hasEnded = false
+    void ended.then(() => {
+      hasEnded = true
+    })
+    const hasBegun = async () => hasEnded || (await openedFiles()).some((one) => !before.includes(one))
+    await expect.poll(hasBegun, { interval: 1 }).toBe(true)
+    child.kill('SIGSTOP')
+  }
+  const first = receiver()
+  await stopWhileOpening(first)
+  const second = receiver()
+  await stopWhileOpening(second)
+  first.child.kill('SIGCONT')
+  expect(await first.ended).toMatchObject({ code: 0 })
+  second.child.kill('SIGKILL')
+  await second.ended
+  expect((await readFile(join(into, 'sealed.bin'))).equals(bytes)).toBe(true)
+  expect(await readdir(into)).toEqual(['sealed.bin'])
 })

@@ -13,13 +13,16 @@ import { dirname } from 'node:path'
 import type { Transfer } from '../../contract/agent/transfers.ts'
 import { eachBlock } from '../../parts/blocks.ts'
 import { Folder, isSameFile } from '../../parts/folder.ts'
+import { takeProcessLock } from '../../parts/process-lock.ts'
 import { storageFailed, syncFolder } from '../../storage/durable-file.ts'
 import { LocalError } from '../../transport/failures.ts'
 import type { ReceivingNote } from './receiving-note.ts'
 
 /** Name of the file until it is verified. The sender's filename is not used as a path. */
 export const stagedName = 'file'
-export const plainName = 'opened'
+
+/** Earlier versions had no random part. */
+const isPlainName = (name: string): boolean => /^opened(-[0-9a-f]+)?$/.test(name)
 
 /**
  * Returns true if the destination already holds this file, because an earlier run was killed before it sent
@@ -58,9 +61,14 @@ export async function isThere(
 async function isPlain(file: FileHandle, receiving: ReceivingNote): Promise<boolean> {
   const found = await file.stat({ bigint: true })
   const staging = await privateFolder(receiving.staging).catch(() => undefined)
-  const plain = await staging?.identityOf(plainName)
-  await staging?.close()
-  if (plain !== undefined && isSameFile(plain, found)) return true
+  try {
+    for (const name of (await staging?.names())?.filter(isPlainName) ?? []) {
+      const plain = await staging?.identityOf(name)
+      if (plain !== undefined && isSameFile(plain, found)) return true
+    }
+  } finally {
+    await staging?.close()
+  }
   return receiving.hasPublished(found)
 }
 
@@ -73,13 +81,56 @@ async function isFile(file: FileHandle, { size, sha256 }: Transfer): Promise<boo
 }
 
 /**
+ * Runs the work alone with the staging folder, so no other receiver publishes or removes what this one stages.
+ *
+ * @throws LocalError `transfer_in_use` if another receiver of this transfer works there, `storage_failed`
+ */
+export async function aloneWith<T>(
+  path: string,
+  transferId: string,
+  work: (staging: Folder) => Promise<T>,
+): Promise<T> {
+  const staging = await makeStaging(path)
+  try {
+    // The download inside takes the lock that has the transfer's plain name.
+    const release = await takeProcessLock(staging.key, `${transferId}/receiving`)
+    if (release === undefined)
+      throw new LocalError('transfer_in_use', 'another process receives this transfer here')
+    try {
+      return await work(staging)
+    } finally {
+      release()
+    }
+  } finally {
+    await staging.close()
+  }
+}
+
+/**
+ * Returns a new name for the decrypted file, and removes what killed runs left of theirs.
+ *
+ * The name is random, because some systems have no process lock. Two receivers then fail, but none publishes
+ * the unfinished file of the other.
+ *
+ * @throws LocalError `storage_failed`
+ */
+export async function newPlainName(staging: Folder, random: (bytes: number) => Buffer): Promise<string> {
+  try {
+    for (const name of (await staging.names()).filter(isPlainName)) await staging.remove(name)
+  } catch (error) {
+    throw storageFailed('the opened file of an earlier run', error)
+  }
+  return `opened-${random(8).toString('hex')}`
+}
+
+/**
  * Creates and opens the staging folder. Through the open handle, a folder put in its place later is not used.
  * If an earlier run already published the staged file (it has two names), its staged name is removed, since
  * the file belongs to the user.
  *
  * @throws LocalError `storage_failed`
  */
-export async function makeStaging(path: string): Promise<Folder> {
+async function makeStaging(path: string): Promise<Folder> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 })
     const staging = await privateFolder(path)
