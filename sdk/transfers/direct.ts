@@ -14,6 +14,7 @@ import { finalTransferStates, type Transfer, type TransferSecret } from '../cont
 import { endpointFault } from '../contract/helper/endpoint.ts'
 import type { Manifest } from '../contract/helper/manifest.ts'
 import { BridgeError, LocalError } from '../transport/failures.ts'
+import { backoff, pauses } from '../transport/retry.ts'
 import { isTemporary } from '../transport/temporary.ts'
 import type { TransferCalls, TransferContext } from './calls.ts'
 import { downloadFile } from './wire/download.ts'
@@ -155,7 +156,11 @@ export interface FetchDirectOptions {
 /** Abort reason: the sender stored another endpoint. */
 class EndpointReplacedError extends Error {}
 
-/** Downloads the file of an accepted transfer into a folder, from one endpoint after the other. */
+/**
+ * Downloads the file of an accepted transfer into a folder, from one endpoint after the other.
+ *
+ * An endpoint that does not answer is tried again until the sender replaces it, because its helper may live.
+ */
 export async function fetchDirect(
   transfers: TransferCalls,
   transfer: Transfer,
@@ -164,6 +169,12 @@ export async function fetchDirect(
   options: FetchDirectOptions,
 ): Promise<void> {
   let used: TransferSecret | undefined
+  let [failures, most] = [0, 0]
+  const onProgress = (progress: TransferProgress) => {
+    if (progress.parts > most) failures = 0
+    most = Math.max(most, progress.parts)
+    options.onProgress?.(progress)
+  }
   for (;;) {
     const secret = await nextEndpoint(transfers, transfer.id, used, options)
     requireAllowed(secret, options)
@@ -174,7 +185,7 @@ export async function fetchDirect(
         folder,
         {
           signal: options.signal,
-          onProgress: options.onProgress,
+          onProgress,
           clock: options.clock,
           expiresAt: new Date(secret.expires_at),
           sleep: async (ms, signal) => {
@@ -186,8 +197,12 @@ export async function fetchDirect(
       )
       return
     } catch (error) {
-      if (!(error instanceof EndpointReplacedError || isTemporary(error, 'endpoint'))) throw error
-      used = secret
+      if (error instanceof EndpointReplacedError || isTemporary(error, 'endpoint')) used = secret
+      else if (isTemporary(error, 'helper')) {
+        failures += 1
+        options.onWaiting?.()
+        await waiting(backoff(failures, pauses.helperAway), options.signal)
+      } else throw error
     }
   }
 }

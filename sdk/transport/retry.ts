@@ -31,6 +31,8 @@ export const pauses = {
   partBusy: { firstMs: 100, longestMs: 2000 },
   /** Before a part is sent or read again after its connection failed. */
   partBroken: { firstMs: 250, longestMs: 8000 },
+  /** Before the same helper of a direct transfer is tried again. Each look at its endpoint is in the node's audit. */
+  helperAway: { firstMs: 1000, longestMs: 30_000 },
 } as const satisfies Record<string, Pauses>
 
 /**

@@ -57,12 +57,17 @@ const rows = {
   },
   /** The look at a transfer while a helper serves its file. The bytes do not need the node, so it may be away. */
   serving: { refusal: ({ status }) => status === 503, local: noAnswer, helper: noCodes },
-  /** A helper that the next endpoint of the sender replaces. Wrong bytes and an untrusted certificate are no accident. */
+  /** An endpoint that is over, so only the next one of the sender helps. */
   endpoint: {
     refusal: () => false,
-    local: new Set<LocalErrorCode>([...noAnswer, 'transfer_expired']),
+    local: new Set<LocalErrorCode>(['transfer_expired']),
     helper: new Set<HelperErrorCode>(['invalid_token', 'expired']),
   },
+  /**
+   * A helper that cannot be reached now. It may come back, or the sender replaces it. Wrong bytes and an untrusted
+   * certificate are no accident.
+   */
+  helper: { refusal: () => false, local: noAnswer, helper: noCodes },
   /** A tunnel that comes up and answers with pages of its own until then. */
   tunnel: {
     refusal: () => false,

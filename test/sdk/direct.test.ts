@@ -261,6 +261,29 @@ test('a helper that fails once is asked for the same part again', async () => {
   expect((await served).state).toBe('verified')
 })
 
+test('a helper that does not answer for a while is tried again at the same endpoint', async () => {
+  const { transfer, ...place } = await offered()
+  let failures = 0
+  const { asked, start } = serving(place, () => ({
+    ttlSeconds: 1800,
+    instead: (path, answer) => {
+      // More than the tries of one download.
+      if (path !== part(1) || failures === 7) return false
+      failures += 1
+      answer.destroy()
+      return true
+    },
+  }))
+  const { signal } = untilTestEnds()
+  const served = serve(transfer.id, start)
+  const to = join(folder, 'away.pdf')
+  await ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal })
+  expect((await readFile(to)).equals(bytes)).toBe(true)
+  const before = ['/v1/status', part(0), ...Array(7).fill(part(1))]
+  expect(asked).toEqual([[...before, '/v1/status', part(1), part(2)]])
+  expect((await served).state).toBe('verified')
+})
+
 test('when the transfer ends, serving ends too, and the waiting caller gets an error', async () => {
   const { transfer, ...place } = await offered(60)
   const { asked, start } = serving(place, (round) => ({

@@ -46,7 +46,8 @@ const expected: Record<Repeated, readonly [node: string[], machine: string[], he
   'outbox entry': [[...laterOrUnknown, 'capacity_reached', 'storage_full'], [], []],
   part: [[...laterOrUnknown, 'internal', ...stopping], noAnswer, ['too_slow', 'internal', 'storage_failed']],
   serving: [stopping, noAnswer, []],
-  endpoint: [[], [...noAnswer, 'transfer_expired'], ['invalid_token', 'expired']],
+  endpoint: [[], ['transfer_expired'], ['invalid_token', 'expired']],
+  helper: [[], noAnswer, []],
   tunnel: [[], [...noAnswer, 'bad_response'], []],
 }
 
