@@ -2,7 +2,7 @@
  * `bridge transfer` with a real node and two profiles of one machine. Commands that end run in this process;
  * those interrupted by a signal, or drawing on a terminal, are separate processes. Contract §9, §12.
  */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { destinationOf } from '../../cli/commands/transfer/receive.ts'
@@ -14,6 +14,7 @@ import type { Desk } from '../support/desk.ts'
 import { act, fileOf, look, offerBody, told } from '../support/files.ts'
 import { type Enrolled, enrolled } from '../support/profiles.ts'
 import { storeZeros } from '../support/sparse-package.ts'
+import { canTrace } from '../support/strace.ts'
 import type { TestHome } from '../support/test-home.ts'
 import { FileScene } from './file-scene.ts'
 import { inTerminal } from './terminal.ts'
@@ -187,6 +188,22 @@ test('control-C ends a receive and prints the command that resumes it, which com
 /** Makes an offer whose upload was interrupted before its first byte. */
 const offeredOnly = async (): Promise<TransferSummary> =>
   show(ines, (await scene.interrupted('report.pdf')).id)
+
+test.skipIf(!canTrace).each(['report.pdf', '.'])(
+  'a file that a killed receive left under its name gets no receipt while %s cannot be synced',
+  async (name) => {
+    const { id } = await upload()
+    const into = await box()
+    await copyFile(sent(), join(into, 'report.pdf'))
+    const words = ['transfer', 'receive', id, '--output', join(into, 'report.pdf'), '--profile', 'jon']
+    const faults = ['-P', join(into, name), '-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO']
+    const broken = await home.run(words, { under: ['strace', '-f', '-qq', '-o', '/dev/null', ...faults] })
+    expect(broken).toMatchObject({ stderr: expect.stringContaining('EIO') })
+    expect((await show(jon, id)).state).toBe('accepted')
+    expect(await home.run(words)).toMatchObject({ code: 0 })
+    expect((await show(jon, id)).state).toBe('verified')
+  },
+)
 
 test('another file is not uploaded in place of the offered one', async () => {
   const { id } = await offeredOnly()

@@ -26,9 +26,9 @@ const isPlainName = (name: string): boolean => /^opened(-[0-9a-f]+)?$/.test(name
 
 /**
  * Returns true if the destination already holds this file, because an earlier run was killed before it sent
- * the receipt.
+ * the receipt. That run may not have reached its syncs, so the file and its name are synced here.
  *
- * @throws LocalError `destination_exists` for any other file, before a byte is fetched
+ * @throws LocalError `storage_failed`, and `destination_exists` for any other file, before a byte is fetched
  */
 export async function isThere(
   transfer: Transfer,
@@ -46,12 +46,25 @@ export async function isThere(
   if (found === undefined) return false
   try {
     const isSame = transfer.encryption === 'none' ? isFile(found, transfer) : isPlain(found, receiving)
-    if (await isSame) return true
+    if (await isSame) {
+      await synced(found, destination)
+      return true
+    }
   } finally {
     await found.close()
   }
   if (overwrite) return false
   throw new LocalError('destination_exists', `${destination} exists with other content`)
+}
+
+async function synced(file: FileHandle, path: string): Promise<void> {
+  try {
+    // After the receipt the node deletes its copy.
+    await file.sync()
+    await syncFolder(dirname(path))
+  } catch (error) {
+    throw storageFailed(path, error)
+  }
 }
 
 /**
