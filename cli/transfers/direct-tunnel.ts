@@ -28,7 +28,7 @@ export interface Tunnel {
 interface TunnelTimes {
   /** Time to wait for the address. */
   readonly waitMs?: number
-  /** Time from SIGTERM to SIGKILL. */
+  /** Time from SIGTERM to SIGKILL, and from there until its output is given up. */
   readonly endMs?: number
 }
 
@@ -120,14 +120,21 @@ async function tooLate(waitMs: number, signal: AbortSignal): Promise<never> {
   })
 }
 
-/** Ends the command and its process group: SIGTERM, then SIGKILL after the grace period. */
+/**
+ * Ends the command and its process group: SIGTERM, then SIGKILL after the grace period.
+ *
+ * A process that left the group, or runs as another user, survives both and may hold the output open. After
+ * another grace period this process releases the output and does not wait for it.
+ */
 async function stop(shell: ChildProcess, closed: Promise<unknown>, endMs: number): Promise<void> {
   const waiting = new AbortController()
   const ended = closed.catch(() => {}).then(() => waiting.abort())
-  signalGroup(shell.pid, 'SIGTERM')
-  await Promise.race([ended, pause(endMs, undefined, { signal: waiting.signal }).catch(() => {})])
-  signalGroup(shell.pid, 'SIGKILL')
-  await ended
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    signalGroup(shell.pid, signal)
+    await Promise.race([ended, pause(endMs, undefined, { signal: waiting.signal }).catch(() => {})])
+  }
+  for (const stream of shell.stdio) stream?.destroy()
+  shell.unref()
 }
 
 function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
@@ -135,7 +142,7 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch (error) {
-    // ESRCH: the group has already ended.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    // ESRCH: the group has already ended. EPERM: only processes of another user are left in it.
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }

@@ -11,7 +11,7 @@ import type { CliContext } from '../../cli/context.ts'
 import { isPlain, requireWay, startServing } from '../../cli/transfers/direct-helper.ts'
 import { addressIn, startTunnel } from '../../cli/transfers/direct-tunnel.ts'
 import { manifestText } from '../../sdk/program.ts'
-import { isRunning } from '../support/child-processes.ts'
+import { isRunning, statOf } from '../support/child-processes.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
 import { program } from '../support/program.ts'
 import { soon } from '../support/waits.ts'
@@ -81,6 +81,32 @@ describe('a tunnel command', () => {
     const tunnel = await start(`sh -c "${deaf.replaceAll('$$', '\\$\\$')}"`, undefined, { endMs: 100 })
     await tunnel.stop()
     await expectGone('deaf')
+  })
+
+  test('that left its process group and holds the output open is not waited for', async () => {
+    const command = `setsid sleep 300 & echo $! > ${join(folder, 'left')}; echo https://a.example; wait`
+    const tunnel = await start(command, undefined, { endMs: 100 })
+    const pid = await pidIn('left')
+    onTestFinished(() => void process.kill(pid, 'SIGKILL'))
+    await vi.waitFor(() => expect(statOf(pid)?.group).toBe(pid), soon)
+    await tunnel.stop()
+    await tunnel.ended
+    expect(isRunning(pid)).toBe(true)
+  })
+
+  test('whose processes may not be signalled is not waited for', async () => {
+    const tunnel = await start(`${staying('foreign')}; echo https://a.example; wait`, undefined, { endMs: 1 })
+    const { group = 0 } = statOf(await pidIn('foreign')) ?? {}
+    const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+    })
+    onTestFinished(() => {
+      kill.mockRestore()
+      if (isRunning(group)) process.kill(-group, 'SIGKILL')
+    })
+    await tunnel.stop()
+    // The watcher ends them, since this test only pretends that it may not.
+    await expectGone('foreign')
   })
 
   test.each([
