@@ -264,16 +264,17 @@ export class Stage {
     ]
     if (afterwards === 'cancel') return this.#cancelled({ send, receive, file, struck })
     if (mode === 'package') {
-      const id = idOf(await this.#untilDone('sender', send))
+      await this.#untilDone('sender', send)
+      const id = await this.#offered(file)
       await this.#untilDone('recipient', receive(id))
       return id
     }
     const sent = this.#untilDone('sender', send)
     sent.catch(() => {})
-    const id = await Promise.race([this.#offered(file), sent.then(idOf)])
+    const id = await Promise.race([this.#offered(file), sent.then(() => this.#offered(file))])
     const received = this.#untilDone('recipient', receive(id))
-    await received
-    return idOf(await sent)
+    await Promise.all([received, sent])
+    return id
   }
 
   /** Plays a kill in the middle after which the other side cancels. */
@@ -319,7 +320,7 @@ export class Stage {
     }
   }
 
-  /** Returns the transfer of this file once it is offered. */
+  /** Returns the transfer of this file once it is offered, since the commands print the end of its id only. */
   async #offered(file: string): Promise<string> {
     const scenario = this.#count
     for (;;) {
@@ -379,8 +380,6 @@ export class Stage {
 /** The processes to kill on a connection: its client and the node, or all of them at the helper. */
 const victimsOn = (on: Role): Victim[] =>
   on === 'helper' ? ['helper', 'sender', 'recipient'] : [on, 'server']
-
-const idOf = ({ stdout }: Ended): string => /^(uploaded|served) (\S+):/.exec(stdout)?.[2] ?? ''
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
