@@ -18,7 +18,7 @@ import { freshKey } from '../transport/http.ts'
 import { type MoveOptions, manifestOf, reportCleanup, requireVerified } from './both-sides.ts'
 import type { TransferContext } from './calls.ts'
 import { type Sending, SendingFolder } from './local/sending-folder.ts'
-import { describeFile } from './wire/manifest.ts'
+import { describeFile, requireFilename } from './wire/manifest.ts'
 import { packageEndpoint } from './wire/package-endpoint.ts'
 import { counting, phaseOf } from './wire/part-runner.ts'
 import { isPartsMissing, uploadFile } from './wire/upload.ts'
@@ -68,6 +68,7 @@ export async function sendFile(
   options: SendFileOptions,
 ): Promise<Transfer> {
   const { keep, onOffered, onResumed, filename = basename(path) } = options
+  requireFilename(filename)
   const named = { ...options, filename }
   const address = await context.directory.address(options.to, { signal: options.signal })
   const sealed_to = await recipientOf(context, address, options)

@@ -1,4 +1,5 @@
 /** A file from one Bridge to another through a real node. Contract §9. */
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -55,6 +56,19 @@ test('a file arrives verified, with its receipt, and the service keeps none of i
   expect(await readdir(inbox)).toEqual(['report.pdf'])
   await removed(sent.id)
   expect(await packages()).not.toContain(sent.id)
+})
+
+test('a name with folders is refused before anything is written', async () => {
+  const keep = join(await box(), 'keep')
+  const refused = ada.transfers.send(source(), {
+    to: 'ben',
+    keep,
+    direct: async (transfer) => transfer,
+    filename: '../../../planted',
+  })
+  await expect(refused).rejects.toMatchObject({ code: 'not_sendable' })
+  expect(existsSync(join(keep, 'planted'))).toBe(false)
+  expect(existsSync(keep)).toBe(false)
 })
 
 test('an interrupted upload resumes with the missing parts', async () => {

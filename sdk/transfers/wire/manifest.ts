@@ -44,6 +44,16 @@ export const usualPartSize = (size: number): number =>
   Math.min(transferLimits.partBytes, Math.max(8 * MiB, Math.ceil(size / 64 / MiB) * MiB))
 
 /**
+ * Checks a name before it becomes a path.
+ *
+ * @throws LocalError `not_sendable` for a name that no manifest may have
+ */
+export function requireFilename(name: string): void {
+  if (!isFilename(name))
+    throw refused(`the name must be 1 to ${transferLimits.filenameChars} characters: ${filenameRule}`)
+}
+
+/**
  * Returns the manifest of a file as it is now.
  *
  * @throws LocalError `not_sendable` for a name, an id or a part size that no manifest may have, and if the
@@ -51,8 +61,7 @@ export const usualPartSize = (size: number): number =>
  */
 export async function describeFile(path: string, options: DescribeOptions): Promise<Manifest> {
   const { transferId, mode, filename } = options
-  if (!isFilename(filename))
-    throw refused(`the name must be 1 to ${transferLimits.filenameChars} characters: ${filenameRule}`)
+  requireFilename(filename)
   if (!isTransferId(transferId)) throw refused('the transfer id is 1 to 128 of A-Z, a-z, 0-9, _ and -')
   const file = await openFile(path)
   try {
