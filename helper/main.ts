@@ -119,13 +119,19 @@ export async function runHelper(args: readonly string[]): Promise<void> {
   try {
     const options = readOptions(args)
     const helper = await startHelper(options)
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => void helper.stop())
-    if (options.endsWithInput === true) whenInputEnds(() => void helper.stop())
+    stopOnRequest(helper, options)
     if (!isPrinted(`${JSON.stringify(helper.readiness)}\n`)) await helper.stop()
     await helper.ended
   } catch (error) {
     fail(error)
   }
+}
+
+/** Stops the helper on a signal and, if asked for, when standard input ends. */
+export function stopOnRequest(helper: RunningHelper, { endsWithInput }: HelperOptions): void {
+  const end = () => void helper.stop()
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, end)
+  if (endsWithInput === true) whenInputEnds(end)
 }
 
 /** Calls `end` when standard input ends. Standard input does not keep the process alive. */

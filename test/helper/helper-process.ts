@@ -12,6 +12,10 @@ export interface ProcessOptions {
   readonly uid?: number | undefined
   /** A program, with its arguments, that runs the helper. */
   readonly under?: readonly string[] | undefined
+  /** Options of `bridge` before the command. The launcher then leaves the helper to the command tree. */
+  readonly before?: readonly string[] | undefined
+  /** Leaves the standard input of the helper open, as `child.stdin`. */
+  readonly hasInput?: boolean | undefined
 }
 
 export interface HelperProcess {
@@ -31,8 +35,8 @@ export async function spawnHelper(
 ): Promise<HelperProcess> {
   const token = options.token ?? freshToken()
   const [command = process.execPath, ...before] = [...(options.under ?? []), process.execPath]
-  const child = spawn(command, [...before, program, 'helper', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(command, [...before, program, ...(options.before ?? []), 'helper', ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
     // One thread for files, so that the calls of a traced helper can be counted.
     env: {
       PATH: process.env.PATH,
@@ -41,6 +45,7 @@ export async function spawnHelper(
     },
     ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
   })
+  if (options.hasInput !== true) child.stdin.end()
   const said = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     said.out += text

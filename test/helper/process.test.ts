@@ -47,6 +47,19 @@ test('the readiness line has exactly its five fields, and no output contains the
   expect(helper.said.err).toBe('')
 })
 
+test.each([[[]], [['--json']]])(
+  'with %j before the command too, the helper ends with its input, and on SIGHUP',
+  async (before) => {
+    const open = await spawnHelper([...usual(), '--end-with-input'], { before, hasInput: true })
+    expect(open.readiness).toBeDefined()
+    open.child.stdin?.end()
+    expect(await open.ended).toBe(0)
+    const hung = await spawnHelper(usual(), { before })
+    expect(hung.readiness).toBeDefined()
+    expect(await hung.kill('SIGHUP')).toBe(0)
+  },
+)
+
 test('the helper listens on 127.0.0.1 only', async () => {
   const helper = await spawnHelper(usual())
   const tables = ['tcp', 'tcp6'].flatMap((name) =>

@@ -41,9 +41,11 @@ export async function helper({ io, environment, signal }: CliContext, options: H
   const given = Object.entries({ manifest, root, port, ttl, 'max-bytes': maxBytes })
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
   if (endWithInput) words.push('--end-with-input')
-  const { readOptions, startErrorOf, startHelper } = await import('../../../helper/main.ts')
+  const { readOptions, startErrorOf, startHelper, stopOnRequest } = await import('../../../helper/main.ts')
   try {
-    const helper = await startHelper(readOptions(words, { ...environment }))
+    const checked = readOptions(words, { ...environment })
+    const helper = await startHelper(checked)
+    stopOnRequest(helper, checked)
     signal.addEventListener('abort', () => void helper.stop(), { once: true })
     io.out(`${JSON.stringify(helper.readiness)}\n`)
     await helper.ended
