@@ -75,6 +75,10 @@ export function sdkPage(): string {
         ' the resources of [Owner](#owner), and takes ids in place of names. The browser keeps the cookie. The types need the' +
         ' library `DOM` of TypeScript.',
     ),
+    wrapped(
+      'The examples run on every Node from 22.19 on, so they call `close()`. From Node 24 on,' +
+        ' `await using` calls it at the end of the block.',
+    ),
     '## Examples',
     ...examples(),
     '## Names',

@@ -39,9 +39,13 @@ try {
     throw new TeamError('usage: node provision.mjs URL OWNER TEAM.json PROMPTS < password')
   const team = readTeam(teamFile)
   const password = readFileSync(0, 'utf8').replace(/\r?\n$/, '')
-  await using owner = await Owner.signIn({ baseUrl, name: ownerName, password })
-  // Sign out in any case, because no one uses this session after the script ends.
-  await provision(owner, team).finally(() => owner.signIn.close())
+  const owner = await Owner.signIn({ baseUrl, name: ownerName, password })
+  try {
+    // Sign out in any case, because no one uses this session after the script ends.
+    await provision(owner, team).finally(() => owner.signIn.close())
+  } finally {
+    await owner.close()
+  }
   if (changes === 0) tell('nothing to change')
 } catch (error) {
   const isExpected = error instanceof TeamError || error instanceof BridgeError || error instanceof LocalError

@@ -27,12 +27,16 @@ if (!peer || !question || !(Number(seconds) > 0)) {
 }
 
 try {
-  await using bridge = await openProfile()
-  const answer = await bridge.ask(peer, question, {
-    timeout: Number(seconds) * 1000,
-    onAsked: ({ message }) => process.stderr.write(`asked ${peer} as ${message.id}\n`),
-  })
-  process.stdout.write(`${answer.body}\n`)
+  const bridge = await openProfile()
+  try {
+    const answer = await bridge.ask(peer, question, {
+      timeout: Number(seconds) * 1000,
+      onAsked: ({ message }) => process.stderr.write(`asked ${peer} as ${message.id}\n`),
+    })
+    process.stdout.write(`${answer.body}\n`)
+  } finally {
+    await bridge.close()
+  }
 } catch (error) {
   // Both error classes have a stable code. The text of a message may change. Any other error is a bug in this
   // script.

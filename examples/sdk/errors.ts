@@ -2,8 +2,9 @@
 import { BridgeError, isOutcomeUnknown, LocalError, openProfile } from '../../sdk/index.ts'
 
 try {
-  await using bridge = await openProfile()
-  await bridge.messages.sendTo('nobody', { type: 'note', body: 'Hello?' })
+  const bridge = await openProfile()
+  const sent = bridge.messages.sendTo('nobody', { type: 'note', body: 'Hello?' })
+  await sent.finally(() => bridge.close())
 } catch (error) {
   if (error instanceof BridgeError) console.log(`the node refused: ${error.code}`)
   else if (error instanceof LocalError) console.log(`no answer of the node: ${error.code}`)
