@@ -5,8 +5,8 @@
  *   node provision.mjs http://127.0.0.1:8484 olu team.json prompts < password.txt
  *
  * - The script adds missing items and changes those that differ. So you can run it again after a change of
- *   the file or after an interruption. It deletes nothing and does not change agents that are not in the
- *   file.
+ *   the file or after an interruption. It deletes nothing. Agents that are not in the file, and fields that the
+ *   file leaves out, stay as they are.
  * - It enables exactly the pairings of the file between the agents of the file, and disables all others.
  * - If an agent has no identity and no pending enrolment, the script creates an enrolment. It writes the
  *   prompt, which holds a code that works once, to prompts/NAME.txt with mode 0600. Give the prompt to the
@@ -61,20 +61,41 @@ async function provision(owner, team) {
   await enrol(owner, project, agents)
 }
 
-async function projectOf(owner, { name, description = '' }) {
-  for await (const project of owner.projects.all()) if (project.name === name) return project
-  const project = await owner.projects.create({ name, description })
+async function projectOf(owner, { name, description }) {
+  const wanted = given({ description })
+  for await (const project of owner.projects.all()) {
+    if (project.name !== name) continue
+    return adjusted(project, wanted, 'project', (change) => owner.projects.change(project.id, change))
+  }
+  const project = await owner.projects.create({ name, ...wanted })
   changed(`created the project ${name}`)
   return project
 }
 
-/** Returns the agents of the file by name. Creates missing ones. */
+/** Returns the fields that the file contains. */
+function given(fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+/** Changes the fields that differ from the file. Returns the item as it is then. */
+async function adjusted(item, wanted, kind, change) {
+  const differing = Object.entries(wanted).filter(([field, value]) => item[field] !== value)
+  if (differing.length === 0) return item
+  const result = await change(Object.fromEntries(differing))
+  const fields = differing.map(([field]) => (field === 'role_name' ? 'role' : field))
+  changed(`changed the ${fields.join(' and the ')} of the ${kind} ${item.name}`)
+  return result
+}
+
+/** Returns the agents of the file by name. Creates missing ones and changes those that differ. */
 async function agentsOf(owner, project, wanted) {
   const existing = new Map()
   for await (const agent of owner.agents.all(project.id)) existing.set(agent.name, agent)
   const agents = new Map()
-  for (const { name, role = '', description = '', instructions } of wanted) {
-    const agent = existing.get(name) ?? (await create({ name, role_name: role, description }))
+  for (const { name, role, description, instructions } of wanted) {
+    const fields = given({ role_name: role, description })
+    const known = existing.get(name)
+    const agent = known === undefined ? await create({ name, ...fields }) : await adjust(known, fields)
     agents.set(name, agent)
     if (instructions !== undefined) await instruct(owner, project, agent, instructions)
   }
@@ -84,6 +105,10 @@ async function agentsOf(owner, project, wanted) {
     const { agent } = await owner.agents.create(project.id, input)
     changed(`created the agent ${agent.name}`)
     return agent
+  }
+
+  function adjust(agent, fields) {
+    return adjusted(agent, fields, 'agent', (change) => owner.agents.change(project.id, agent.id, change))
   }
 }
 

@@ -156,10 +156,13 @@ const provision = (team: string, password = ownerPassword) =>
     stdin: `${password}\n`,
   })
 
-const projects = async () =>
-  (await node.owner.ok<{ projects: { name: string }[] }>({ target: '/api/admin' })).projects.map(
-    ({ name }) => name,
-  )
+const allProjects = async () =>
+  (
+    await node.owner.ok<{ projects: { id: string; name: string; description: string }[] }>({
+      target: '/api/admin',
+    })
+  ).projects
+const projects = async () => (await allProjects()).map(({ name }) => name)
 
 test('provisioning refuses an invalid file and a wrong password, and changes nothing', async () => {
   const team = { project: { name: 'shop' }, agents: [{ name: 'ada' }], pairings: [['ada', 'zoe']] }
@@ -220,4 +223,29 @@ test('provisioning creates everything in the file, and a second run creates only
     stdout: 'kept apart ada and rita\nkept apart ada and ben\npaired rita and ben\n',
   })
   expect(await projects()).toEqual(['demo', 'shop'])
+
+  const [ada, rita, ben] = team.agents
+  const changed = {
+    project: { name: 'shop', description: 'The shop alone.' },
+    agents: [{ ...ada, role: undefined }, rita, { ...ben, role: 'auditor', description: 'Reads the logs.' }],
+    pairings: [['ben', 'rita']],
+  }
+  writeFileSync(machine.path('provision/changed.json'), JSON.stringify(changed))
+  expect(await provision('changed.json')).toMatchObject({
+    code: 0,
+    stdout:
+      'changed the description of the project shop\nchanged the role and the description of the agent ben\n',
+  })
+  expect(await provision('changed.json')).toMatchObject({ code: 0, stdout: 'nothing to change\n' })
+  const shop = (await allProjects()).find(({ name }) => name === 'shop')
+  expect(shop?.description).toBe('The shop alone.')
+  const target = `/api/admin/projects/${shop?.id}/agents`
+  const { agents } = await node.owner.ok<{ agents: { name: string }[] }>({ target })
+  expect(agents).toHaveLength(3)
+  // The file leaves out the role of ada, so it stays.
+  expect(agents.find(({ name }) => name === 'ada')).toMatchObject({ role_name: 'developer' })
+  expect(agents.find(({ name }) => name === 'ben')).toMatchObject({
+    role_name: 'auditor',
+    description: 'Reads the logs.',
+  })
 })
