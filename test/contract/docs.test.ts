@@ -6,6 +6,7 @@
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { exitCodes, localExits, refusalExits } from '../../cli/exit-codes.ts'
 import { environment } from '../../cli/terminal/help-topics.ts'
 import { headingOf } from '../../docs/generate/api.ts'
 import { reserved } from '../../docs/generate/errors.ts'
@@ -290,6 +291,21 @@ test('the numbers in the prose of protocol.md and operations.md are those of the
     `a read of the inbox waits up to ${limits.inboxWaitSeconds}`,
   ]
   expect(numbers.filter((sentence) => !prose.includes(sentence))).toEqual([])
+})
+
+test.each([
+  ['the identity', refusalExits.credential_revoked],
+  ['the node does not allow it', refusalExits.not_permitted],
+  ['the session has ended', refusalExits.session_fenced],
+  ['held elsewhere', refusalExits.session_active],
+  ['too many requests', refusalExits.rate_limited],
+  ['the node is unreachable', localExits.unreachable],
+  ['the network is closed', localExits.sandbox_blocked],
+  ['the clock of this machine', refusalExits.clock_skew],
+] as const)('operations.md gives the exit code of the doctor for %j', (words, exit) => {
+  const rows = read('operations.md').match(/^\| \d+ \| .*$/gm) ?? []
+  const codes = rows.filter((row) => row.includes(words)).map((row) => Number(/\d+/.exec(row)?.[0]))
+  expect(codes).toEqual([exitCodes[exit]])
 })
 
 test('the steps in protocol.md produce the proof of its example', () => {
