@@ -10,7 +10,7 @@ type Shell = (typeof shells)[number]
 export function completionCommand(context: CliContext, whole: () => Promise<Command>): Command {
   return command('completion', 'bridge completion bash')
     .description(
-      'Print a script that lets a shell complete commands and options. For bash: source <(bridge completion bash), for zsh alike.',
+      'Print a script that lets a shell complete commands and options. For bash: eval "$(bridge completion bash)", for zsh alike.',
     )
     .argument('<shell>', shells.join(', '), oneOf(shells))
     .action(async (shell: Shell) => {

@@ -63,6 +63,7 @@ ${cases(words)}
 complete -o default -F _bridge bridge agent-bridge`
 
 const zsh = (words: WordsByPath): string => `#compdef bridge agent-bridge
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 _bridge() {
   local at= longer= next= skip=0 word
   for word in "\${(@)words[2,CURRENT-1]}"; do

@@ -1,6 +1,6 @@
 /** The topics of `bridge help` beside the commands, and the completions of real shells. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -83,6 +83,32 @@ describe('completion', () => {
       expect(completed(name, ['bridge', 'send', ''])).not.toContain('flush')
     },
   )
+
+  test.runIf(has('bash'))('the line of the help loads the script in bash', async () => {
+    const { stdout } = await runHere(['completion', '--help'])
+    // Bash 3.2 of macOS reads nothing from source <(…).
+    const [line = ''] = /eval "\$\(bridge completion bash\)"/.exec(stdout.replace(/\s+/g, ' ')) ?? []
+    const script = `bridge() { cat '${folder}'/"$2"; }; ${line}; complete -p bridge`
+    expect(execFileSync('bash', ['-c', script], { encoding: 'utf8' })).toContain('-F _bridge bridge')
+  })
+
+  test('the script for zsh loads the completion system if nothing has', () => {
+    // Zsh of macOS has no `compdef` before `compinit`.
+    const text = readFileSync(join(folder, 'zsh'), 'utf8')
+    expect(text).toMatch(
+      /^#compdef bridge agent-bridge\n\(\( \$\+functions\[compdef\] \)\) \|\| \{ autoload -Uz compinit && compinit \}\n/,
+    )
+  })
+
+  test.runIf(has('zsh'))('and registers itself in a zsh without it', () => {
+    const functions = join(folder, 'functions')
+    mkdirSync(functions)
+    writeFileSync(join(functions, 'compinit'), `compdef() { print -- "$@" }`)
+    const environment = { PATH: process.env.PATH, HOME: folder, FPATH: functions }
+    const script = `eval "$(cat ${folder}/zsh)"`
+    const printed = execFileSync('zsh', ['-f', '-c', script], { encoding: 'utf8', env: environment })
+    expect(printed).toBe('_bridge bridge agent-bridge\n')
+  })
 
   test('an unknown shell is refused', async () => {
     expect(await runHere(['completion', 'tcsh'])).toMatchObject({ code: 2, stdout: '' })
