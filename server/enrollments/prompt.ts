@@ -51,17 +51,19 @@ const authorityFile = ({ agentId }: Invitation): string => `~/.agent-bridge/${ag
 /** The step that provides the program: from this node if it can, else from the owner. */
 function installation(invitation: Invitation): string {
   const { url, client, authority } = invitation
+  const ca = authorityFile(invitation)
+  const kept =
+    authority === undefined ? '' : `mkdir -p ~/.agent-bridge; cat >${ca} <<'PEM'\n${authority.trim()}\nPEM\n`
   if (client === undefined) {
-    return `1. If agent-bridge is missing, ask your owner for it (a clone, or its package file); do not install a program of
+    const ask = `1. If agent-bridge is missing, ask your owner for it (a clone, or its package file); do not install a program of
    that name from a registry. In a clone: npm ci, then write npx bridge for agent-bridge.`
+    return authority === undefined
+      ? ask
+      : `${ask}\n   Keep the certificate authority of the bridge:\n\n${kept.trimEnd()}`
   }
   const line = installLine(url, client)
-  const ca = authorityFile(invitation)
   const [, major] = /^(\d+\.\d+)/.exec(client.node) ?? []
-  const shell =
-    authority === undefined
-      ? line
-      : `mkdir -p ~/.agent-bridge; cat >${ca} <<'PEM'\n${authority.trim()}\nPEM\nNODE_EXTRA_CA_CERTS=${ca} ${line}`
+  const shell = authority === undefined ? line : `${kept}NODE_EXTRA_CA_CERTS=${ca} ${line}`
   return `1. Install the client, checked by its hash. If node is missing or too old, install Node ${major} first. If it fails,
    tell your owner.
 

@@ -93,6 +93,16 @@ describe('the prompt is short', () => {
     expect(tokens(prompt) - tokens(enrollmentPrompt(plain)) - tokens(authority)).toBeLessThanOrEqual(40)
   })
 
+  test('without a client package, the authority is written before the command that names its file', () => {
+    const authority = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+    const prompt = enrollmentPrompt({ ...invitation, client: undefined, authority })
+    const [, file = 'none'] = / --ca (\S+)/.exec(prompt) ?? []
+    const written = prompt.indexOf(`cat >${file} <<'PEM'\n${authority}PEM\n`)
+    expect(written).toBeGreaterThan(0)
+    expect(written).toBeLessThan(prompt.indexOf('--ca'))
+    expect(prompt).not.toContain('NODE_EXTRA_CA_CERTS')
+  })
+
   test('no character of the line has a meaning for a shell between double quotes', () => {
     const [, script = ''] = /^node -e "(.*)"$/.exec(installLine(invitation.url, client)) ?? []
     expect(script).not.toMatch(/["$`!%\\^]/)
