@@ -5,6 +5,7 @@
  * Contract §12.
  */
 import { readdir, stat } from 'node:fs/promises'
+import { shellWord } from '../../sdk/contract/spelling.ts'
 import type { NodeStatus } from '../../sdk/index.ts'
 import type { ProfilePaths, ProfileRecord } from '../../sdk/profile/profile-files.ts'
 import { version } from '../../sdk/version.ts'
@@ -78,7 +79,7 @@ async function files({ home }: CliContext, { folder }: ProfilePaths): Promise<Fi
   }
   if (open.length === 0) return [ok('files', `${folder} is private`)]
   return open.map((path) =>
-    warning('files', `${path} is accessible to other users of this machine`, `chmod go= ${path}`),
+    warning('files', `${path} is accessible to other users of this machine`, `chmod go= ${shellWord(path)}`),
   )
 }
 

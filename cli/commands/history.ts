@@ -1,10 +1,11 @@
 /** `bridge history`. */
+
+import { shellWord } from '../../sdk/contract/spelling.ts'
 import type { Bridge, Message, MessagePage } from '../../sdk/index.ts'
 import { type Command, command, wholeNumber } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { messageText } from '../messages/message-text.ts'
 import { readerOf } from '../messages/opened-bodies.ts'
-import { shellWord } from '../terminal/as-typed.ts'
 
 export interface HistoryOptions {
   readonly after?: number

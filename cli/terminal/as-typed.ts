@@ -6,6 +6,7 @@
  *
  * Contract §12.
  */
+import { shellWord } from '../../sdk/contract/spelling.ts'
 
 export interface Spelling {
   /** Absent for the default profile. */
@@ -87,7 +88,3 @@ function optionOf(path: string, { profile, data }: Spelling): string {
     return data === undefined ? '' : ` --data ${shellWord(data)}`
   return profile === undefined ? '' : ` --profile ${shellWord(profile)}`
 }
-
-/** Quotes a word for a POSIX shell, if needed. */
-export const shellWord = (word: string): string =>
-  /^[A-Za-z0-9_./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

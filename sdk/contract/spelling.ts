@@ -1,4 +1,7 @@
-/** Finds the known words that a mistyped word may stand for. Pure, so server and command line share it. */
+/**
+ * Spelling of words in messages: the known words that a mistyped word may stand for, and words quoted for a shell.
+ * Pure, so server, SDK and command line share it.
+ */
 
 /** A longer word is not compared, because the cost grows with the product of both lengths. */
 const comparedLength = 64
@@ -44,3 +47,7 @@ export function editDistance(typed: string, name: string): number {
   }
   return cost(typed.length, name.length)
 }
+
+/** Quotes a word for a POSIX shell, if needed. */
+export const shellWord = (word: string): string =>
+  /^[A-Za-z0-9_./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

@@ -25,6 +25,7 @@ import { isAbsolute, join } from 'node:path'
 import type { DirectoryStore, KnownPeers } from '../agent/directory.ts'
 import type { IdentityRecord } from '../agent/identity.ts'
 import type { SessionStore, StoredSession } from '../agent/session.ts'
+import { shellWord } from '../contract/spelling.ts'
 
 export interface ProfileRecord {
   readonly base_url: string
@@ -166,7 +167,7 @@ export async function readKey(path: string): Promise<KeyFile> {
     }
     if ((mode & 0o077) === 0) return { pem: readFileSync(file, 'utf8') }
     const octal = (mode & 0o777).toString(8).padStart(4, '0')
-    const remedy = `if no other user has read it: chmod 600 ${path}`
+    const remedy = `if no other user has read it: chmod 600 ${shellWord(path)}`
     return { problem: `the private key ${path} is open to others (mode ${octal})`, remedy }
   } finally {
     closeSync(file)
@@ -180,5 +181,7 @@ function unopened(path: string, code: string): KeyFile {
   }
   if (code === 'ELOOP') return { problem: `the private key ${path} is a symbolic link` }
   const problem = `the private key ${path} cannot be read (${code})`
-  return code === 'EACCES' ? { problem, remedy: `run as its owner, or: chmod 600 ${path}` } : { problem }
+  return code === 'EACCES'
+    ? { problem, remedy: `run as its owner, or: chmod 600 ${shellWord(path)}` }
+    : { problem }
 }

@@ -6,6 +6,7 @@
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
+import { shellWord } from '../../sdk/contract/spelling.ts'
 import type { Config } from '../config.ts'
 import { MigrationHistoryError } from '../database/migration-history.ts'
 import { migrations } from '../database/migrations/index.ts'
@@ -75,7 +76,7 @@ function modes({ data, envelopeKeyFile, tls }: Config): Examined[] {
     check: 'data folder',
     state: 'warning',
     text: `${path} is accessible to other users of this machine`,
-    remedy: `chmod go= ${path}`,
+    remedy: `chmod go= ${shellWord(path)}`,
   }))
 }
 

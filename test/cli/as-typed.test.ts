@@ -1,11 +1,13 @@
 /** The commands in our own messages exist, and work exactly as printed. */
-import { globSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Command } from '../../cli/command.ts'
 import { addSettings } from '../../cli/commands/server/settings.ts'
 import { program } from '../../cli/program.ts'
 import { asTyped, groups, single } from '../../cli/terminal/as-typed.ts'
+import { readKey } from '../../sdk/profile/profile-files.ts'
 import { Desk } from '../support/desk.ts'
 import { onSqlite } from '../support/one-store.ts'
 import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
@@ -139,6 +141,22 @@ test('messages about a node in another folder contain that folder, and their com
   expect((await desk.run(['server', 'doctor', '--data', data])).stdout).toContain(
     `does not run; bridge server start --data '${data}'\n`,
   )
+})
+
+test('so does the remedy for an open folder, and for an open private key', async () => {
+  chmodSync(data, 0o755)
+  const { stdout } = await desk.run(['server', 'doctor', '--data', data])
+  expect(stdout).toContain(`chmod go= '${data}'`)
+  execFileSync('sh', ['-c', /chmod go= .*/.exec(stdout)?.[0] ?? 'false'])
+  expect(statSync(data).mode & 0o077).toBe(0)
+
+  const key = join(data, "ada's key.pem")
+  writeFileSync(key, 'pem', { mode: 0o644 })
+  const open = await readKey(key)
+  const remedy = 'remedy' in open ? open.remedy : undefined
+  execFileSync('sh', ['-c', /chmod 600 .*/.exec(remedy ?? '')?.[0] ?? 'false'])
+  expect(await readKey(key)).toEqual({ pem: 'pem' })
+  rmSync(key)
 })
 
 onSqlite('test/server/postgres/backups.test.ts').test('so does that after a restore', async () => {

@@ -1,12 +1,12 @@
 /** `bridge transfer send`. */
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { shellWord } from '../../../sdk/contract/spelling.ts'
 import type { Transfer } from '../../../sdk/index.ts'
 import { type Command, command, invalid, seconds } from '../../command.ts'
 import type { Agent, CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
 import { id } from '../../ids/parse.ts'
-import { shellWord } from '../../terminal/as-typed.ts'
 import { requireServable, requireWay, type WayOptions } from '../../transfers/direct-helper.ts'
 import { serving } from '../../transfers/direct-sending.ts'
 import { noteResume } from '../../transfers/options.ts'

@@ -1,6 +1,7 @@
 /** Files and entries that make up the installation for one harness. */
+
+import { shellWord } from '../../../sdk/contract/spelling.ts'
 import { profilesHome } from '../../../sdk/profile/profile-files.ts'
-import { shellWord } from '../../terminal/as-typed.ts'
 import type { HarnessName } from '../harnesses.ts'
 import type { Json, JsonObject } from './entries.ts'
 import type { OwnFile } from './own-files.ts'

@@ -7,8 +7,8 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { shellWord } from '../../../sdk/contract/spelling.ts'
 import { type Finding, ok } from '../../failures/findings.ts'
-import { shellWord } from '../../terminal/as-typed.ts'
 import { type HarnessName, harnesses } from '../harnesses.ts'
 import { ourName, programWords } from '../install/layout.ts'
 import { trustedFlags } from '../launch/codex-flags.ts'
