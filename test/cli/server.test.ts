@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readAddress } from '../../server/host/init.ts'
 import { settings } from '../../server/settings.ts'
@@ -156,20 +157,43 @@ test('a node without TLS keeps serving on SIGHUP, which service managers send to
   expect(await stop(started)).toMatchObject({ code: 0 })
 })
 
-test('a node without TLS that was started in a terminal ends when the terminal closes', async () => {
+test('a node can be told to reload as soon as it says that it is ready', async () => {
   await init()
-  const exports = Object.entries(place()).map(([name, value]) => `export ${name}='${value}'`)
-  const line = [...exports, 'bridge server start --port 0'].join('\n')
-  const terminal = inTerminal(line, join(home.folder, 'terminal'))
-  await terminal.shows('ready at')
-  const pid = readAddress(data)?.pid ?? Number.NaN
-  onTestFinished(() => {
-    if (terminal.child.exitCode === null) process.kill(pid, 'SIGKILL')
+  const before = process.listenerCount('SIGHUP')
+  const interruption = new AbortController()
+  let whenReady: number | undefined
+  const stdout = new Writable({
+    write(_text, _encoding, done) {
+      whenReady ??= process.listenerCount('SIGHUP') - before
+      interruption.abort()
+      done()
+    },
   })
-  // The system sends it to the programs of a terminal that closes.
-  process.kill(pid, 'SIGHUP')
-  expect(await terminal.ended).not.toBe(0)
+  const args = ['server', 'start', '--port', '0', '--log-level', 'silent']
+  const { code } = await desk.run(args, { environment: place(), stdout, interruption })
+  expect([code, whenReady, process.listenerCount('SIGHUP') - before]).toEqual([0, 1, 0])
 })
+
+test.each([
+  ['', ''],
+  [', with its input redirected,', ' </dev/null'],
+])(
+  'a node without TLS that was started in a terminal%s ends when the terminal closes',
+  async (_, redirected) => {
+    await init()
+    const exports = Object.entries(place()).map(([name, value]) => `export ${name}='${value}'`)
+    const line = [...exports, `bridge server start --port 0${redirected}`].join('\n')
+    const terminal = inTerminal(line, join(home.folder, 'terminal'))
+    await terminal.shows('ready at')
+    const pid = readAddress(data)?.pid ?? Number.NaN
+    onTestFinished(() => {
+      if (terminal.child.exitCode === null) process.kill(pid, 'SIGKILL')
+    })
+    // The system sends it to the programs of a terminal that closes.
+    process.kill(pid, 'SIGHUP')
+    expect(await terminal.ended).not.toBe(0)
+  },
+)
 
 test('start without an installation is refused', async () => {
   expect(await program(['start', '--port', '0'])).toMatchObject({

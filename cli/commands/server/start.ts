@@ -17,7 +17,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
   onHost(async (server) => {
     const { output } = context
     const config = configOf(server, context, options)
-    const running = await startNode(server, config)
+    const running = await startNode(context, server, config)
     const { host, port, url, serverId, setupLink, metricsUrl } = running
     if (setupLink !== undefined) {
       output.next(
@@ -27,27 +27,23 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     if (metricsUrl !== undefined) output.note(`metrics at ${metricsUrl}`)
     const metrics = metricsUrl === undefined ? {} : { metrics_url: metricsUrl }
     output.result({ host, port, url, data: config.data, server_id: serverId, ...metrics }, `ready at ${url}`)
-    await runUntilEnd(context, running, config)
+    await runUntilEnd(context, running)
   })
 
-/** Starts the node in this process. */
-export async function startNode(server: Server, config: Config): Promise<RunningServer> {
+/** Starts the node in this process. Whoever reads that it is ready may send it SIGHUP. */
+export async function startNode({ io }: CliContext, server: Server, config: Config): Promise<RunningServer> {
   const running = await server.startServer(config)
+  // A terminal that closes sends SIGHUP, and a node without a certificate to read again ends with it.
+  const endsWithTerminal = config.tls === undefined && (io.isTerminal.stdin || io.isTerminal.stderr)
+  if (!endsWithTerminal) reloadOnSignal(running)
   const { boundYoungGeneration } = await import('../../startup/young-generation.ts')
   boundYoungGeneration()
   return running
 }
 
 /** Waits until the node ends. @throws CommandError if its store has failed */
-export async function runUntilEnd(
-  { signal, io }: CliContext,
-  running: RunningServer,
-  config: Config,
-): Promise<void> {
-  // A terminal that closes sends SIGHUP, and a node without a certificate to read again ends with it.
-  const endsWithTerminal = config.tls === undefined && io.isTerminal.stdin
-  const stopWatching = endsWithTerminal ? () => {} : onReload(() => running.reloadCertificate())
-  const code = await ending(running, signal).finally(stopWatching)
+export async function runUntilEnd({ signal }: CliContext, running: RunningServer): Promise<void> {
+  const code = await ending(running, signal)
   if (code === 0) return
   if (code === exitCodes.conflict) {
     throw new CommandError('conflict', 'a newer program has migrated the database and the node has stopped', {
@@ -63,9 +59,10 @@ export async function runUntilEnd(
  * Reloads the certificate on SIGHUP, which renewal tools send after they wrote a new one. Service managers send
  * it to a node without one too, and the default action would end the process.
  */
-function onReload(reload: () => void): () => void {
+function reloadOnSignal(running: RunningServer): void {
+  const reload = () => running.reloadCertificate()
   process.on('SIGHUP', reload)
-  return () => process.off('SIGHUP', reload)
+  void running.finished.finally(() => process.off('SIGHUP', reload))
 }
 
 /** Waits until the signal aborts or the store fails, stops the server, and returns its exit code. */

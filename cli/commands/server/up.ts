@@ -73,7 +73,7 @@ export const up = (context: CliContext, options: UpOptions & SettingOptions): Pr
     reportArrivals(context, owner, invited).catch(() => {
       // The node is stopping, or the sign-in has ended: nobody waits for these lines then.
     })
-    await runUntilEnd(context, running, config)
+    await runUntilEnd(context, running)
   })
 
 /**
@@ -91,7 +91,7 @@ async function prepared(
   await createInstallation(server, context, config, options).catch((error: unknown) => {
     if (!isOfThisHost(error, config)) throw error
   })
-  const running = await startNode(server, config).catch(unless('DataFolderLockedError'))
+  const running = await startNode(context, server, config).catch(unless('DataFolderLockedError'))
   const { url } = running ?? runningAt(server, config.data)
   if (running !== undefined) output.note(`the node runs at ${url}, with its data in ${config.data}`)
   try {
