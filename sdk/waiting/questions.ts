@@ -165,19 +165,21 @@ export const isAnswerTo = ({ in_reply_to, sender }: Message, question: Message):
   in_reply_to === question.id &&
   (sender.kind !== question.sender.kind || sender.agent_id !== question.sender.agent_id)
 
-/**
- * An acknowledgement that did not arrive, or that the node refuses for now, is no failure of the answer: the
- * outbox keeps it, or the node offers the answer again.
- */
 async function acknowledged(
   { acknowledgements }: Questioning,
   { id, delivery }: Message,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (delivery.acknowledged_at !== null) return
-  await acknowledgements.create([id], { signal }).catch((error: unknown) => {
-    if (!isOutcomeUnknown(error) && !isTemporary(error, 'reading')) throw error
-  })
+  await acknowledgements.create([id], { signal }).catch(unlessPassing)
+}
+
+/**
+ * An acknowledgement that did not arrive, or that the node refuses for now, is no failure of the wait: the outbox
+ * keeps it, or the node offers the messages again. @throws every other error
+ */
+export function unlessPassing(error: unknown): void {
+  if (!isOutcomeUnknown(error) && !isTemporary(error, 'reading')) throw error
 }
 
 const goesOn = (questionId: string): string =>

@@ -8,8 +8,8 @@
  * Contract §8, §13.
  */
 import { finalTaskStates, type Task } from '../contract/agent/tasks.ts'
-import { isOutcomeUnknown, LocalError } from '../transport/failures.ts'
-import { timeoutOf, within } from '../waiting/questions.ts'
+import { LocalError } from '../transport/failures.ts'
+import { timeoutOf, unlessPassing, within } from '../waiting/questions.ts'
 import type { TaskMessages } from '../waiting/task-messages.ts'
 import type { Watch } from '../waiting/watch.ts'
 import type { TaskCalls } from './calls.ts'
@@ -83,17 +83,12 @@ export async function waitForTask(
   try {
     const task = await watch.wait(end, { timeout, signal, onConnection })
     if (task === undefined) throw new TaskUnfinished(id, timeout, watch.lastFailure)
-    if (acknowledge) await messages.acknowledge(id, { signal }).catch(unlessUnknown)
+    if (acknowledge) await messages.acknowledge(id, { signal }).catch(unlessPassing)
     return task
   } catch (error) {
     if (!(error instanceof LocalError && error.code === 'aborted')) throw error
     throw new LocalError('aborted', `${error.message}; ${goesOn(id)}`, { cause: error })
   }
-}
-
-/** An acknowledgement that did not arrive is no failure of the wait: the node offers the messages again. */
-function unlessUnknown(error: unknown): void {
-  if (!isOutcomeUnknown(error)) throw error
 }
 
 /** A final state has its outcome or its cancellation. */

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type EndedTask, type LocalError, type Task, TaskUnfinished } from '../../../sdk/index.ts'
 import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { bridgeOf } from '../../support/sdk-listener.ts'
 import { act, createTask, evidence, heldBy } from '../../support/tasks.ts'
 import { type Asker, askerOf, unacknowledged } from './scene.ts'
 
@@ -102,6 +103,21 @@ test('the messages of a task are acknowledged behind any number of others, or ke
   expect(bodies.filter((body) => body.includes(task.id))).toEqual([])
   expect(bodies.filter((body) => body.includes(left.id))).toHaveLength(2)
   expect(bodies.filter((body) => body.startsWith('note'))).toHaveLength(101)
+})
+
+test('a task that has ended is returned although the node refuses the acknowledgement for now', async () => {
+  const refusal = { error: 'rate_limited', message: 'too many', request_id: 'r-1', retry_after_ms: 1 }
+  const bridge = bridgeOf(ada, {
+    fetch: async (url, init) =>
+      new URL(url).pathname === '/api/v1/acknowledgements'
+        ? Response.json(refusal, { status: 429 })
+        : fetch(url, init),
+  })
+  undo.push(() => bridge.close())
+  const task = await createTask(ada, ben)
+  await complete(task)
+  expect(await bridge.tasks.wait(task.id)).toMatchObject({ id: task.id, state: 'completed' })
+  expect(await unacknowledged(ada)).not.toEqual([])
 })
 
 test('the assignee may wait too, with a credential for tasks only', async () => {
