@@ -49,27 +49,30 @@ export function depositEndpoint(
 }
 
 export function readEndpoint(context: Context, caller: AgentCaller, id: string): Promise<TransferSecret> {
+  let hasBytes = false
   return writeAs(context, caller, async (tx, agent) => {
     const transfer = await ownTransfer(context, tx, agent, id)
     requireDirect(transfer)
     await requirePair(tx.db, transfer)
+    const row = await findSecret(tx.db, transfer.id)
+    hasBytes = row !== undefined && !isDestroyed(row)
     requireNotFinal(transfer)
     requireState(transfer.state, ['accepted'], 'reading the endpoint')
-    const row = await findSecret(tx.db, transfer.id)
     if (row === undefined)
       throw new ApiError('not_found', {
         message: 'No endpoint has been deposited yet. Wait for the other side.',
       })
+    const { steadyIso, wall } = timesOf(context, tx.steadyNow)
+    // Also to the side that deposited it: it may wait for an endpoint of the other side by now.
+    if (row.expires_at <= steadyIso || !hasBytes) throw expired()
     if (row.deposited_by === agent.agent_id)
       throw new ApiError('not_permitted', { message: 'Only the other side can read the endpoint.' })
-    const { steadyIso, wall } = timesOf(context, tx.steadyNow)
-    if (row.expires_at <= steadyIso || isDestroyed(row)) throw expired()
     await recordTransfer(tx, transfer, { kind: 'transfer.endpoint_read', actor: agentActor(agent) })
     return { ...decryptSecret(context, row), expires_at: wall(row.expires_at) }
   }).catch(async (error: unknown) => {
     // The refusal undid its transaction, so the expired endpoint is destroyed in a new one, unless a new
     // deposit has replaced it.
-    if (error instanceof ApiError && error.code === 'offer_expired')
+    if (hasBytes && error instanceof ApiError && error.code === 'offer_expired')
       await context.write(caller.project_id, (tx) =>
         destroyIfExpired(tx, id, timesOf(context, tx.steadyNow).steadyIso),
       )
@@ -82,7 +85,8 @@ const otherSide = (transfer: TransferRow, agent: Admitted): string =>
 
 const expired = (): ApiError =>
   new ApiError('offer_expired', {
-    message: 'The endpoint has expired. The other side can deposit a new one for the same file.',
+    message:
+      'The endpoint has expired. The side that runs the helper can deposit a new one for the same file.',
   })
 
 /**
