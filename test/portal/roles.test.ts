@@ -85,12 +85,15 @@ inChromium('an administrator', () => {
     })
     const target = `/api/admin/administrators/${administrators[0]?.id}/assign`
     const refused = page.getByText('It does not exist, or it is not yours.')
-    await open(`/projects/${project.id}`)
-    await owner.ok({ target, body: { project_id: project.id, assigned: false } })
-    await refused.first().waitFor()
-    await owner.ok({ target, body: { project_id: project.id, assigned: true } })
-    await expect.poll(() => refused.count()).toBe(0)
-    expect(await page.getByText(/^Nothing heard from the node/).isVisible()).toBe(false)
+    for (const screen of ['/tasks', '']) {
+      await open(`/projects/${project.id}${screen}`)
+      await owner.ok({ target, body: { project_id: project.id, assigned: false } })
+      await refused.first().waitFor()
+      expect([screen, await page.getByRole('alert').count()]).toEqual([screen, 1])
+      await owner.ok({ target, body: { project_id: project.id, assigned: true } })
+      await expect.poll(() => refused.count()).toBe(0)
+      expect(await page.getByText(/^Nothing heard from the node/).isVisible()).toBe(false)
+    }
     await page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
   })
 

@@ -12,8 +12,7 @@ import { announce } from './announce.tsx'
 import { Refusal } from './refusal.tsx'
 
 export function Silence({ live: { ageMs, heardAt, error } }: { readonly live: LiveProject }) {
-  const isRefused = error.value instanceof BridgeError && !isOutcomeUnknown(error.value)
-  const isSilent = useSilence(heardAt.value === undefined || isRefused ? undefined : ageMs.value)
+  const isSilent = useSilence(heardAt.value === undefined || isRefusal(error.value) ? undefined : ageMs.value)
   if (isExpiry(error.value))
     return (
       <p class="silence">
@@ -24,13 +23,25 @@ export function Silence({ live: { ageMs, heardAt, error } }: { readonly live: Li
         </button>
       </p>
     )
-  if (isRefused) return <Refusal error={error.value} />
+  if (isRefusal(error.value)) return heardAt.value === undefined ? null : <Refusal error={error.value} />
   return (
     <p class="silence over" hidden={!isSilent}>
       {isSilent &&
         `Nothing heard from the node since ${timeOfDay(heardAt.value ?? 0)} (${span(ageMs.value)}). Trying again.`}
     </p>
   )
+}
+
+const isRefusal = (error: unknown): boolean => error instanceof BridgeError && !isOutcomeUnknown(error)
+
+/**
+ * Returns the failure that a screen with a `Silence` says beside it: that of its list, or of a project of which
+ * nothing was heard. The same refusal is then not on the screen twice.
+ */
+export function failureBeside({ heardAt, error }: LiveProject, ofList: unknown): unknown {
+  if (isExpiry(error.value)) return undefined
+  if (heardAt.value === undefined) return ofList ?? error.value
+  return isRefusal(error.value) ? undefined : ofList
 }
 
 let isAnnounced = false

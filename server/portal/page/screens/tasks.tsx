@@ -6,7 +6,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Older } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useParams } from '../parts/router.tsx'
-import { Silence } from '../parts/silence.tsx'
+import { failureBeside, Silence } from '../parts/silence.tsx'
 import { plainName } from '../text/plain-name.ts'
 import { columns } from '../words/tasks.ts'
 import { Board } from './tasks/board.tsx'
@@ -32,7 +32,7 @@ export function Tasks() {
       </div>
       <Silence live={live} />
       <Filters filter={filter} change={change} agents={agents} />
-      <Refusal error={error ?? live.error.value} />
+      <Refusal error={failureBeside(live, error)} />
       {tasks?.length === 0 && <Empty filter={filter} change={change} />}
       {tasks !== undefined && tasks.length > 0 && filter.view === 'board' && (
         <Board {...shown} tasks={tasks} of={lists.of} show={filter.show} />

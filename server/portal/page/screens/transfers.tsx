@@ -9,7 +9,7 @@ import { Heading } from '../parts/heading.tsx'
 import { Older, usePages } from '../parts/page-of.tsx'
 import { Refusal } from '../parts/refusal.tsx'
 import { useParams } from '../parts/router.tsx'
-import { Silence } from '../parts/silence.tsx'
+import { failureBeside, Silence } from '../parts/silence.tsx'
 import { olderOf } from '../parts/whole.ts'
 import { type TransferState, transferStates } from '../words/transfers.ts'
 import { TransferTable } from './transfers/table.tsx'
@@ -48,7 +48,7 @@ export function Transfers() {
           change={(to) => route(to === '' ? path : `${path}?state=${to}`, true)}
         />
       </fieldset>
-      <Refusal error={list.error.value ?? live.error.value} />
+      <Refusal error={failureBeside(live, list.error.value)} />
       {transfers?.length === 0 && (
         <p>
           {state === undefined
