@@ -1,5 +1,6 @@
 /** What any terminal, editor or program may take as the end of a line. */
-const lineEnd = /\r\n|[\n\v\f\r\x85\u2028\u2029]/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python's splitlines takes the three separators too
+const lineEnd = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/
 
 /** Quotes a text of a side in a message of the service, so that no line of it reads as the service's own. */
 export const quoted = (text: string): string =>

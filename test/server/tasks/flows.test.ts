@@ -98,7 +98,7 @@ test('the message about a completed task has its result, of a long one the first
 })
 
 /** Ends of lines, to one reader or another. */
-const ends = ['\r\n', '\r', '\v', '\f', '\x85', '\u2028', '\u2029']
+const ends = ['\r\n', '\r', '\v', '\f', '\x1c', '\x1d', '\x1e', '\x85', '\u2028', '\u2029']
 
 test('no line of a reason begins as a line of the service', async () => {
   const { ada, ben } = bridge
