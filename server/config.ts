@@ -32,6 +32,8 @@ export interface Config extends Exposure {
   readonly databaseUrl: string | undefined
   /** File from which `databaseUrl` was read. It is read again for each new connection. */
   readonly databaseUrlFile: string | undefined
+  /** Host of a database whose URL names none. The driver reads it too. */
+  readonly databaseHost: string | undefined
   /** Direct way to the same database, by which the node hears other nodes. By default `databaseUrl`. */
   readonly databaseListen: DatabaseListen | undefined
   /** Bucket of the packages. Undefined for the data folder. */
@@ -96,7 +98,7 @@ export function readConfig(
   }
   const given = (name: DatabaseSetting, urlFile: SettingName, variable: string) => {
     const open = flags[name] ?? (env[variable] === undefined ? file[name] : undefined)
-    return databaseUrlOf(name, { url: value(name), file: value(urlFile), open })
+    return databaseUrlOf(name, { url: value(name), file: value(urlFile), open, otherwise: env.PGHOST })
   }
   const listenUrl = given('database_listen_url', 'database_listen_url_file', 'BRIDGE_DATABASE_LISTEN_URL')
   const packageBytes = integer('package_bytes', value('package_bytes'), 0, limits.sequenceMax)
@@ -113,6 +115,7 @@ export function readConfig(
     }),
     databaseUrl: given('database', 'database_url_file', 'BRIDGE_DATABASE_URL'),
     databaseUrlFile: value('database_url_file') || undefined,
+    databaseHost: env.PGHOST,
     databaseListen:
       listenUrl === undefined
         ? undefined

@@ -16,10 +16,13 @@ export interface GivenUrl {
   readonly file: string
   /** The URL if other users of the machine may read it, because it is a flag or in `config.json`. */
   readonly open: string | undefined
+  /** Host that the driver takes if the URL names none. */
+  readonly otherwise: string | undefined
 }
 
 /** Returns the URL, or undefined if none is given. @throws ConfigError */
-export function databaseUrlOf(setting: DatabaseSetting, { url, file, open }: GivenUrl): string | undefined {
+export function databaseUrlOf(setting: DatabaseSetting, given: GivenUrl): string | undefined {
+  const { url, file, open, otherwise } = given
   const fileSetting = fileOf[setting]
   if (url !== '' && file !== '') throw new ConfigError(`${setting} and ${fileSetting} exclude each other`)
   if (open !== undefined && open !== '' && hasPassword(parsed(open, setting))) {
@@ -29,16 +32,16 @@ export function databaseUrlOf(setting: DatabaseSetting, { url, file, open }: Giv
   }
   const text = file === '' ? url : readUrl(file)
   if (text === '') return undefined
-  return checked(text, file === '' ? setting : fileSetting)
+  return checked(text, file === '' ? setting : fileSetting, otherwise)
 }
 
 /**
  * Returns a function that reads the file again, for passwords that are changed while the server runs. While
  * the file is missing or unusable, the URL is that of the start.
  */
-export const latestUrlOf = (file: string, url: string) => (): string => {
+export const latestUrlOf = (file: string, url: string, otherwise: string | undefined) => (): string => {
   try {
-    return databaseUrlOf('database', { url: '', file, open: undefined }) ?? url
+    return databaseUrlOf('database', { url: '', file, open: undefined, otherwise }) ?? url
   } catch {
     return url
   }
@@ -48,8 +51,12 @@ export const latestUrlOf = (file: string, url: string) => (): string => {
 const hasPassword = ({ password, searchParams }: URL): boolean =>
   password !== '' || searchParams.getAll('password').some((each) => each !== '')
 
-/** The host that the driver connects to: the last parameter `host` overrides the usual place. */
-const hostOf = ({ hostname, searchParams }: URL): string => searchParams.getAll('host').at(-1) || hostname
+/** The driver takes the last of repeated parameters, and an empty one for none. */
+const parameterOf = ({ searchParams }: URL, name: string): string | undefined =>
+  searchParams.getAll(name).at(-1) || undefined
+
+/** The host that the driver connects to: the parameter `host` overrides the usual place. */
+const hostOf = (url: URL, otherwise = ''): string => parameterOf(url, 'host') ?? (url.hostname || otherwise)
 
 /** Returns whether a connection to this host, or to the socket at this path, leaves no machine. */
 const isLocal = (host: string): boolean =>
@@ -60,17 +67,17 @@ const weak = new Set(['allow', 'prefer', 'require', 'no-verify'])
 /**
  * A connection to another machine is encrypted and its certificate verified, unless the URL says otherwise.
  */
-function checked(text: string, name: string): string {
+function checked(text: string, name: string, otherwise: string | undefined): string {
   const url = parsed(text, name)
-  const mode = url.searchParams.get('sslmode')
-  if (mode !== null && weak.has(mode)) {
+  const mode = parameterOf(url, 'sslmode')
+  if (mode !== undefined && weak.has(mode)) {
     throw new ConfigError(
       `${name}: sslmode=${mode} does not verify the database; use verify-full, or disable in a network that only you can read`,
     )
   }
-  const authority = url.searchParams.get('sslrootcert')
-  if (authority !== null) requireReadable(authority, name)
-  if (mode !== null || isLocal(hostOf(url))) return text
+  const authority = parameterOf(url, 'sslrootcert')
+  if (authority !== undefined) requireReadable(authority, name)
+  if (mode !== undefined || isLocal(hostOf(url, otherwise))) return text
   url.searchParams.set('sslmode', 'verify-full')
   return url.href
 }

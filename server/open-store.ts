@@ -32,7 +32,12 @@ export interface StoreOptions extends NodeDatabaseParts {
 }
 
 type StoreSettings = Pick<Config, 'data' | 'databaseUrl'> &
-  Partial<Pick<Config, 'databaseUrlFile' | 'databaseListen' | 'envelopeKeyFile' | 'mergeStatements'>>
+  Partial<
+    Pick<
+      Config,
+      'databaseUrlFile' | 'databaseHost' | 'databaseListen' | 'envelopeKeyFile' | 'mergeStatements'
+    >
+  >
 
 /**
  * Returns the id of the move by which the installation left SQLite in this folder. Undefined if the folder
@@ -47,13 +52,13 @@ function departureFrom(data: string): string | undefined {
   )
 }
 
-const latest = ({ url, file }: DatabaseListen) =>
-  file === undefined ? {} : { latestUrl: latestUrlOf(file, url) }
+const latest = ({ url, file }: DatabaseListen, host: string | undefined) =>
+  file === undefined ? {} : { latestUrl: latestUrlOf(file, url, host) }
 
 /** @throws NotInitialisedError, NewerDatabaseError; errors of opening the database */
 export async function openStore(settings: StoreSettings, options: StoreOptions): Promise<NodeDatabase> {
   const { data, databaseUrl: url, databaseUrlFile: file, databaseListen, envelopeKeyFile } = settings
-  const { mergeStatements: merges } = settings
+  const { mergeStatements: merges, databaseHost: host } = settings
   requireNoMove(data)
   const { databaseClock, self, random, monotonicMs, clock } = options
   if (url === undefined) return openNodeDatabase({ data, ...options })
@@ -64,8 +69,8 @@ export async function openStore(settings: StoreSettings, options: StoreOptions):
     ...{ url, departure, envelopeKeyFile },
     ...(merges !== undefined && { merges }),
     witnessFile: witnessPath(data),
-    ...latest({ url, file }),
-    ...(databaseListen && { listen: { url: databaseListen.url, ...latest(databaseListen) } }),
+    ...latest({ url, file }, host),
+    ...(databaseListen && { listen: { url: databaseListen.url, ...latest(databaseListen, host) } }),
     databaseClock: databaseClock ?? createDatabaseClock(monotonicMs, clock),
     ...(self && { node: { ...self, id: random(16).toString('hex') } }),
   })

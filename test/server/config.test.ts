@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../server/config.ts'
 import { ConfigError } from '../../server/config-error.ts'
+import { latestUrlOf } from '../../server/database-url.ts'
 import { settings } from '../../server/settings.ts'
 
 const data = mkdtempSync(join(tmpdir(), 'bridge-config-'))
@@ -143,9 +144,30 @@ describe('the database', () => {
     )
     const off = 'postgres://bridge@db.example/bridge?sslmode=disable'
     expect(of({ database: off })).toBe(off)
-    expect(() => of({ database: 'postgres://bridge@db.example/bridge?sslmode=require' })).toThrow(
-      'verify-full',
+    for (const mode of ['require', 'verify-full&sslmode=require'])
+      expect(() => of({ database: `postgres://bridge@db.example/bridge?sslmode=${mode}` })).toThrow(
+        'verify-full',
+      )
+    const last = 'postgres://bridge@db.example/bridge?sslmode=require&sslmode=verify-full'
+    expect(of({ database: last })).toBe(last)
+    expect(of({ database: 'postgres://bridge@db.example/bridge?sslmode=disable&sslmode=' })).toBe(
+      'postgres://bridge@db.example/bridge?sslmode=verify-full',
     )
+  })
+
+  test.each([
+    ['db.example', '?sslmode=verify-full'],
+    ['/run/postgresql', ''],
+    ['127.0.0.1', ''],
+    ['', ''],
+  ])('the host %j of PGHOST decides about TLS if the URL has none', (host, added) => {
+    const env = { PGHOST: host }
+    expect(of({ database: 'postgres:///bridge' }, env)).toBe(`postgres:///bridge${added}`)
+    expect(of({ database: 'postgres://localhost/bridge' }, env)).toBe('postgres://localhost/bridge')
+    const file = join(data, 'url')
+    writeFileSync(file, 'postgres:///bridge\n')
+    onTestFinished(() => rmSync(file))
+    expect(latestUrlOf(file, '', host)()).toBe(`postgres:///bridge${added}`)
   })
 
   test.each([
