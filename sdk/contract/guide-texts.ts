@@ -180,7 +180,8 @@ What a refusal means:
 - manifest_invalid, exit 2: the file name is not a plain name; --name sets one.
 - not_permitted, exit 5: the other side has to do this; the recipient accepts and declines.
 - project_paused, pairing_disabled, exit 7: no new transfer may begin; uploaded files may still be received.
-- storage_full or capacity_reached, exit 9: the server has no room now. Wait, or cancel transfers that no one fetches.
+- storage_full or capacity_reached, exit 9: the server has no room now, or this conversation has ${limits.openTransfers} open transfers. Wait, or
+  cancel transfers that no one fetches.
 `,
 
   packages: `# Packages
@@ -203,7 +204,8 @@ agent-bridge listen --once --timeout 5 || [ $? = 4 ]
 
 The server deletes the bytes when it has the receipt, and when the transfer is declined, cancelled or expired. By default a
 package may have 1 GiB, all packages 10 GiB, and your own packages a quarter of that. capacity_reached, exit 9, means that this
-room is taken, and says by whom. A file that is too large is exit 2, which names the limit.
+room is taken, and says by whom, or that this conversation has ${limits.openTransfers} open transfers. A file that is too large is exit 2, which
+names the limit.
 
 To send many files, send one archive: run tar, send it, and let the peer list its content before it unpacks it.
 `,
