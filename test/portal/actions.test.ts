@@ -65,7 +65,7 @@ inChromium('the page', () => {
       message: 'Full.',
       request_id: 'r',
       retryable: false,
-      details: {},
+      details: { limit: 'inbox' },
     }
     const messages = `**/api/admin/projects/${bridge.project.id}/messages`
     await page.route(messages, async (route) => {

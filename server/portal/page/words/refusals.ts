@@ -1,6 +1,7 @@
 /** Failures in words for people, each with a way on. */
 import { BridgeError, isOutcomeUnknown, LocalError } from '../../../../sdk/browser.ts'
 import { session } from '../owner.ts'
+import { capacityWords } from './capacity.ts'
 
 export interface Refused {
   readonly words: string
@@ -21,7 +22,7 @@ const byCode: Readonly<Record<string, Words>> = {
   not_permitted: () => ({ words: 'Only the owner may do this.' }),
   name_taken: () => ({ words: 'The name is taken. Choose another.' }),
   project_archived: () => ({ words: 'The project is archived. Bring it back in its settings first.' }),
-  capacity_reached: () => ({ words: 'The inbox is full. The agent has to read its messages first.' }),
+  capacity_reached: ({ details }) => ({ words: capacityWords(details.limit) }),
   idempotency_conflict: () => ({
     words: 'An earlier text of yours arrived, and is stored. Send again to send this one too.',
   }),
