@@ -14,6 +14,7 @@ import Database from 'better-sqlite3'
 import { databasePath, restoreNotePath } from '../../storage/data-folder.ts'
 import { DatabaseInUseError } from './errors.ts'
 import { sync } from './new-file.ts'
+import { chownLikeFolder } from './owner.ts'
 
 interface Replacement {
   /** Names of folders inside the data folder. */
@@ -31,6 +32,8 @@ const suffixes = ['-wal', '-shm', '-journal', '']
 export function replaceDatabase(data: string, replacement: Replacement): void {
   const note = restoreNotePath(data)
   writeFileSync(`${note}.partial`, JSON.stringify(replacement), { mode: 0o600 })
+  // If this process is killed, the server has to finish as its own user.
+  chownLikeFolder(data, [`${note}.partial`])
   sync(`${note}.partial`)
   renameSync(`${note}.partial`, note)
   sync(data)
@@ -62,6 +65,7 @@ export function finishReplacement(data: string): boolean {
 function keepOld(data: string, kept: string): void {
   mergeWal(databasePath(data))
   mkdirSync(kept, { recursive: true, mode: 0o700 })
+  chownLikeFolder(data, [kept])
   for (const suffix of suffixes) {
     const from = databasePath(data) + suffix
     if (existsSync(from)) renameSync(from, databasePath(kept) + suffix)

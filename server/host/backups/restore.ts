@@ -13,7 +13,6 @@
  */
 
 import {
-  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -40,6 +39,7 @@ import { type Checked, checkCopy } from './checking.ts'
 import { DamagedDatabaseError, PathMissingError } from './errors.ts'
 import { highestGeneration, type Known, newestRecord, readKnown } from './known.ts'
 import { sync } from './new-file.ts'
+import { chownLikeFolder } from './owner.ts'
 import { hasBytes } from './package-bytes.ts'
 import { finishReplacement, replaceDatabase } from './replacing.ts'
 import { restoreWithin } from './restoring.ts'
@@ -98,10 +98,9 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       const prepared = await prepare(folder, checked, known, options)
       const kept = isThere ? keptName(data, clock()) : null
       const envelope_key_made = makeEnvelopeKey(config.envelopeKeyFile, random)
-      chownLikeFolder(data, [databasePath(folder), join(data, 'lock.db')])
+      chownLikeFolder(data, [databasePath(folder), folder, join(data, 'lock.db')])
       if (envelope_key_made) chownLikeFolder(data, [config.envelopeKeyFile])
       replaceDatabase(data, { staged, kept })
-      if (kept !== null) chownLikeFolder(data, [join(data, kept)])
       return { ...prepared, data, kept: kept === null ? null : join(data, kept), envelope_key_made }
     } finally {
       // While the note exists, the next start needs the prepared database: the old one may be moved already.
@@ -110,15 +109,6 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   } finally {
     lock.release()
   }
-}
-
-/**
- * Gives files the owner of the data folder, because root may restore for a server that runs as another user.
- */
-function chownLikeFolder(data: string, paths: readonly string[]): void {
-  if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(data)
-  for (const path of paths) chownSync(path, uid, gid)
 }
 
 const stagedPrefix = 'restoring-'

@@ -22,7 +22,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import { lockDataFolder } from '../../../server/database/sqlite/lock.ts'
@@ -279,11 +279,31 @@ test('a restore that fails at its last step is completed by the next start', asy
   expect(readdirSync(data).filter((name) => name.startsWith('restor'))).toEqual([])
 })
 
-test.runIf(process.getuid?.() === 0)('files restored by root belong to the owner of the folder', async () => {
-  chownSync(data, 4321, 4321)
-  const { kept } = await bring()
-  for (const path of [databasePath(data), join(data, 'lock.db'), kept ?? ''])
-    expect([path, statSync(path).uid]).toEqual([path, 4321])
+describe.runIf(process.getuid?.() === 0)('by root, for a server of another user,', () => {
+  beforeEach(() => chownSync(data, 4321, 4321))
+  const expectOwned = (...paths: string[]) =>
+    expect(paths.map((path) => [path, statSync(path).uid])).toEqual(paths.map((path) => [path, 4321]))
+
+  test('restored files belong to that user', async () => {
+    const { kept } = await bring()
+    expectOwned(databasePath(data), join(data, 'lock.db'), kept ?? '')
+  })
+
+  test('an unfinished restore belongs to that user, so that its start can finish it', async () => {
+    const now = new Date('2030-01-02T03:04:05Z')
+    symlinkSync(join(folder, 'nowhere'), join(data, 'replaced-20300102T030405Z'))
+    await expect(bring({ clock: () => now })).rejects.toThrow('replaced-20300102T030405Z')
+    const staged = readdirSync(data).filter((name) => name.startsWith('restoring-'))
+    expect(staged).toHaveLength(1)
+    for (const name of staged) expectOwned(join(data, name), databasePath(join(data, name)))
+    expectOwned(restoreNotePath(data))
+  })
+
+  test('the folder of the old database belongs to that user', async () => {
+    cutOff('nothing moved')
+    await startServer(configOf(data)).then((server) => server.stop())
+    expectOwned(join(data, 'replaced-abc'))
+  })
 })
 
 test('a restore removes the files that a killed restore had prepared', async () => {
