@@ -6,6 +6,7 @@ import type { Agent, CliContext } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
 import { failureWords } from '../failures/failure-words.ts'
 import { id } from '../ids/parse.ts'
+import { acknowledge } from '../messages/acknowledge.ts'
 import { messageText } from '../messages/message-text.ts'
 import { readerOf } from '../messages/opened-bodies.ts'
 import { peerOf, sealedBody } from '../messages/sealed-body.ts'
@@ -70,7 +71,9 @@ export async function ask(
     return found
   })
   if (options.ack === 'journal' && context.io.closedBy === undefined) {
-    await agent.bridge.acknowledgements.create([answer.id], { signal: context.signal })
+    // The answer is printed, so a refusal for now is no failure: a script would drop the answer.
+    const ifRefused = `the answer is not acknowledged, which bridge ack ${answer.id} does`
+    await acknowledge(context, agent, [answer.id], ifRefused)
   }
 }
 

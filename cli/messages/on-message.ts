@@ -4,7 +4,7 @@ import { isAwaited } from '../../sdk/storage/open-asks.ts'
 import type { Agent, CliContext } from '../context.ts'
 import { type CommandEnd, runForMessage } from '../exec/run-for-message.ts'
 import type { ShellCommands } from '../exec/shell-commands.ts'
-import { failureWords } from '../failures/failure-words.ts'
+import { acknowledge } from './acknowledge.ts'
 import { messageText } from './message-text.ts'
 import { readerOf } from './opened-bodies.ts'
 
@@ -32,7 +32,7 @@ export function printMessages(receiving: HandlerOptions): MessageHandler {
     // A redelivered message was printed before, but its acknowledgement was lost. It is acknowledged again.
     const shown = messages.map(({ id }) => id).filter((id) => journal.isPrinted(id))
     const isRead = context.io.closedBy === undefined
-    if (options.ack === 'journal' && isRead && shown.length > 0) await acknowledge(context, agent, shown)
+    if (options.ack === 'journal' && isRead && shown.length > 0) await acknowledged(context, agent, shown)
     return printed > 0
   }
 }
@@ -68,7 +68,7 @@ export function runForMessages(receiving: HandlerOptions, shell: ShellCommands):
         if (end.code !== 0) continue
         await journal.recordDone([message.id])
       }
-      await acknowledge(context, agent, [message.id])
+      await acknowledged(context, agent, [message.id])
     }
     return ran
   }
@@ -93,22 +93,9 @@ async function recorded(
   return mine
 }
 
-/**
- * Acknowledges. If the node is unreachable, the outbox keeps the acknowledgement. If the node refuses it for
- * now, the message is delivered again and then acknowledged. Listening continues in both cases.
- */
-async function acknowledge(context: CliContext, { bridge }: Agent, ids: readonly string[]): Promise<void> {
-  try {
-    await bridge.acknowledgements.create(ids, { signal: context.signal })
-  } catch (error) {
-    const { isOutcomeUnknown, isTemporary } = await import('../../sdk/program.ts')
-    if (context.signal.aborted) throw error
-    const isKept = isOutcomeUnknown(error)
-    if (!isKept && !isTemporary(error, 'reading')) throw error
-    const what = isKept ? 'the outbox keeps an acknowledgement' : 'an acknowledgement is repeated later'
-    context.output.note(`${what}: ${failureWords(error as Error)}`)
-  }
-}
+/** The node delivers the messages again, and the handler acknowledges them then. */
+const acknowledged = (context: CliContext, agent: Agent, ids: readonly string[]): Promise<void> =>
+  acknowledge(context, agent, ids, 'an acknowledgement is repeated later')
 
 function endText({ id }: Message, { code, signal }: CommandEnd): string {
   if (code === 0) return `handled and acknowledged ${id}`

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { type AskOptions, ask } from '../../cli/commands/ask.ts'
 import type { Agent } from '../../cli/context.ts'
 import { printMessages } from '../../cli/messages/on-message.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
@@ -91,4 +92,24 @@ test('listen goes on when the node refuses an acknowledgement for now, and repea
   expect(node.heard.map(({ body }) => JSON.parse(body))).toEqual([{ message_ids: [one.id, two.id] }])
   await journal.close()
   await agent.bridge.close()
+})
+
+test('ask succeeds with the answer when the node refuses its acknowledgement for now', async () => {
+  const node = await startNode((_heard, _nth, response) =>
+    refuse(response, 429, 'rate_limited', { retry_after_ms: 1 }),
+  )
+  onTestFinished(() => node.close())
+  const { context, written } = framed()
+  const bridge = bridgeAt(node.url)
+  onTestFinished(() => bridge.close())
+  const [question, answer] = [message(1), message(2)] as unknown as [OfferedMessage, OfferedMessage]
+  vi.spyOn(bridge.messages, 'get').mockResolvedValue(question)
+  vi.spyOn(bridge, 'answerTo').mockResolvedValue(answer)
+  const profile = { base_url: node.url, identity: record } as Agent['profile']
+  const agent: Agent = { bridge, profile, paths: profilePaths(folder, 'ada') }
+  const options = { timeout: 10, resume: question.id, ack: 'journal' } as AskOptions
+  await ask({ ...context, agent: async () => agent }, undefined, undefined, options)
+  expect(written.stdout).toContain('| number 2')
+  expect(written.stderr).toContain(`the answer is not acknowledged, which bridge ack ${answer.id} does: `)
+  expect(node.heard.map(({ url }) => url)).toContain('/api/v1/acknowledgements')
 })
