@@ -98,7 +98,7 @@ const common: BuildOptions = {
   metafile: true,
   legalComments: 'none',
   logLevel: 'warning',
-  logOverride: { 'empty-import-meta': 'error' },
+  logOverride: { 'empty-import-meta': 'error', 'import-is-undefined': 'error' },
   define: { __BUILD__: JSON.stringify({ commit: commit(), built_at: new Date().toISOString() }) },
 }
 

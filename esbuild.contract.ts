@@ -4,7 +4,7 @@
  * A client needs method, path and the required fields of an endpoint; the rest of a schema is the server's to
  * check. Building every schema at each start would cost more than all else that a short command does, so each
  * module of `sdk/contract` is run here, once, and written down. Functions are left out: a client that imports
- * one fails the build. `sdk/contract/helper` has no schemas and stays as it is.
+ * one fails the build. `sdk/contract/helper` and `spelling.ts` have no schemas and stay as they are.
  */
 import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -22,7 +22,7 @@ export const contractAsValues = (root: string, options: { readonly forPage?: boo
   name: 'contract-as-values',
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]sdk[\\/]contract[\\/].*\.ts$/ }, async ({ path }) => {
-      if (/[\\/]contract[\\/]helper[\\/]/.test(path)) return undefined
+      if (/[\\/]contract[\\/](helper[\\/]|spelling\.ts$)/.test(path)) return undefined
       const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>
       const exported = Object.entries(module).filter(([, value]) => isWritable(value))
       const lines = exported.map(
