@@ -68,7 +68,7 @@ export async function sendFile(
   options: SendFileOptions,
 ): Promise<Transfer> {
   const { keep, onOffered, onResumed, filename = basename(path) } = options
-  requireFilename(filename)
+  if (options.filename !== undefined) requireFilename(filename)
   const named = { ...options, filename }
   const address = await context.directory.address(options.to, { signal: options.signal })
   const sealed_to = await recipientOf(context, address, options)
