@@ -114,6 +114,7 @@ inChromium('a session in the browser', () => {
     const cookie = `${before?.name}=${before?.value}`
     const isConfirmed = Promise.withResolvers<void>()
     const isRefused = Promise.withResolvers<void>()
+    const isAsked = Promise.withResolvers<void>()
     // The node has confirmed before it gets a reading with the old cookie, and refuses that before it answers.
     await page.route('**/session/confirm', async (route) => {
       const response = await route.fetch()
@@ -125,6 +126,7 @@ inChromium('a session in the browser', () => {
     const snapshot = `${bridge.url}/api/admin/projects/${project.id}`
     await page.route(snapshot, async (route) => {
       if (refusals.length > 0) return route.continue()
+      isAsked.resolve()
       await isConfirmed.promise
       const response = await route.fetch({ headers: { ...route.request().headers(), cookie } })
       refusals.push(response.status())
@@ -132,8 +134,10 @@ inChromium('a session in the browser', () => {
     })
     const read = page.waitForResponse(snapshot)
     const repeated = page.waitForResponse((each) => each.url() === snapshot && each.ok())
-    await button('End the session').click()
+    // The reading begins first: a wait that the confirmation ends does not read.
     await ada.send(await ada.conversationWith(ben.id), ben.id, 'during a confirmation')
+    await isAsked.promise
+    await button('End the session').click()
     await (await read).finished()
     isRefused.resolve()
     await page.getByRole('textbox', { name: 'Grant for the next session of ada' }).waitFor()
