@@ -93,6 +93,12 @@ export const oneOf =
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 } as const
 
+/** Parses a command for a shell. An empty one would succeed for every message and task without doing anything. */
+export function shellCommand(text: string): string {
+  if (text.trim() === '') throw invalid('It is empty.')
+  return text
+}
+
 /** Parses a duration such as `90`, `90s`, `15m`, `2h` or `1d`. Returns seconds. */
 export function seconds(text: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text)

@@ -10,7 +10,7 @@
  * Contract §12.
  */
 import type { ListenTransport, Message, ReceivedPage } from '../../sdk/index.ts'
-import { type Command, command, oneOf, seconds } from '../command.ts'
+import { type Command, command, oneOf, seconds, shellCommand } from '../command.ts'
 import type { Agent, CliContext } from '../context.ts'
 import { ShellCommands } from '../exec/shell-commands.ts'
 import { CommandError } from '../exit-codes.ts'
@@ -43,6 +43,7 @@ export function listenCommand(context: CliContext, run = listen): Command {
     .option(
       '--exec <command>',
       'run this for each message, with its JSON on standard input; exit 0 acknowledges the message',
+      shellCommand,
     )
     .option(
       '--ack <when>',

@@ -173,6 +173,8 @@ describe('an agent at work', () => {
       'no permitted peer has the name or id bem',
       'bridge peers --profile cleo lists the peers',
     ],
+    [['task', 'run', '--exec', ''], 2, "option '--exec <command>' is invalid. It is empty.", ''],
+    [['listen', '--exec', ' '], 2, "option '--exec <command>' is invalid. It is empty.", ''],
     [['send', 'ben', ''], 2, '<text> is empty', 'give it as an argument in quotes'],
     [['send', 'ben', 'two', 'words'], 2, 'too many arguments', 'put the text in quotes'],
     [['task', 'create', 'ben', 'title'], 2, '<instructions> is empty', 'on standard input'],

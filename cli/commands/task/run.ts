@@ -11,7 +11,7 @@
  */
 import type { Evidence, Task, TaskHandler, WorkEvent } from '../../../sdk/index.ts'
 import { endOf, oneLine, startOf } from '../../../sdk/plain-text.ts'
-import { type Command, command, invalid, oneOf, seconds } from '../../command.ts'
+import { type Command, command, invalid, oneOf, seconds, shellCommand } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { runTask, type TaskEnd } from '../../exec/run-task.ts'
 import { ShellCommands } from '../../exec/shell-commands.ts'
@@ -44,6 +44,7 @@ export function taskRunCommand(context: CliContext, run = taskRun): Command {
     .requiredOption(
       '--exec <command>',
       'the command. It gets title and instructions on standard input and in BRIDGE_TASK_TITLE, BRIDGE_TASK_INSTRUCTIONS and others. Exit 0 completes the task with its output as the result. Lines like "progress: 40% half" are reported as progress',
+      shellCommand,
     )
     .option(
       '--evidence <file>',
