@@ -11,7 +11,7 @@ import {
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
-import { type Asker, askerOf, reply, unacknowledged } from './scene.ts'
+import { type Asker, askerOf, refusingAcknowledgements, reply, unacknowledged } from './scene.ts'
 
 let node: TestBridge
 let ada: TestAgent
@@ -112,13 +112,7 @@ describe('an answer', () => {
   })
 
   test('is returned although the node refuses its acknowledgement for now', async () => {
-    const refusal = { error: 'rate_limited', message: 'too many', request_id: 'r-1', retry_after_ms: 1 }
-    const bridge = bridgeOf(ada, {
-      fetch: async (url, init) =>
-        new URL(url).pathname === '/api/v1/acknowledgements'
-          ? Response.json(refusal, { status: 429 })
-          : fetch(url, init),
-    })
+    const bridge = bridgeOf(ada, { fetch: refusingAcknowledgements })
     undo.push(() => bridge.close())
     const onAsked = ({ message }: { message: Message }) => void reply(ben, message, 'release-2')
     const answer = await bridge.ask(ben.name, 'Which branch?', { timeout: 20_000, onAsked })

@@ -1,5 +1,7 @@
 /** An asker with the SDK, and answers over the wire, at a real node. The asker's requests are recorded. */
+
 import { type Bridge, type BridgeOptions, type Message, pooledFetch } from '../../../sdk/program.ts'
+import type { Fetch } from '../../../sdk/transport/fetch.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { bridgeOf, sessionsOf } from '../../support/sdk-listener.ts'
 
@@ -61,4 +63,12 @@ export const unacknowledged = async (agent: TestAgent): Promise<readonly string[
     target: '/api/v1/inbox/messages?limit=100',
   })
   return messages.map(({ body }) => body)
+}
+
+/** Reaches the node with every request but acknowledgements, which are refused for now. */
+export const refusingAcknowledgements: Fetch = async (url, init) => {
+  const refusal = { error: 'rate_limited', message: 'too many', request_id: 'r-1', retry_after_ms: 1 }
+  return new URL(url).pathname === '/api/v1/acknowledgements'
+    ? Response.json(refusal, { status: 429 })
+    : fetch(url, init)
 }

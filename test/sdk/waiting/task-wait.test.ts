@@ -5,7 +5,7 @@ import { enroll, type TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { bridgeOf } from '../../support/sdk-listener.ts'
 import { act, createTask, evidence, heldBy } from '../../support/tasks.ts'
-import { type Asker, askerOf, unacknowledged } from './scene.ts'
+import { type Asker, askerOf, refusingAcknowledgements, unacknowledged } from './scene.ts'
 
 let node: TestBridge
 let ada: TestAgent
@@ -106,13 +106,7 @@ test('the messages of a task are acknowledged behind any number of others, or ke
 })
 
 test('a task that has ended is returned although the node refuses the acknowledgement for now', async () => {
-  const refusal = { error: 'rate_limited', message: 'too many', request_id: 'r-1', retry_after_ms: 1 }
-  const bridge = bridgeOf(ada, {
-    fetch: async (url, init) =>
-      new URL(url).pathname === '/api/v1/acknowledgements'
-        ? Response.json(refusal, { status: 429 })
-        : fetch(url, init),
-  })
+  const bridge = bridgeOf(ada, { fetch: refusingAcknowledgements })
   undo.push(() => bridge.close())
   const task = await createTask(ada, ben)
   await complete(task)
