@@ -41,7 +41,7 @@ export function report({ output, typed }: CliContext, found: readonly Finding[])
     exit_code: exit === undefined ? null : exitCodes[exit],
   }))
   output.result({ findings: wire, healthy: broken.length === 0 }, findings.map(line).join('\n'))
-  // Of the given findings, because run.ts rewrites the commands of a hint itself.
+  // The remedy as given: run.ts rewrites the commands of a hint itself.
   const first = found.find(({ state }) => state === 'problem')
   if (first === undefined) return
   const count = broken.length === 1 ? '1 problem' : `${broken.length} problems`

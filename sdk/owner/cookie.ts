@@ -75,7 +75,7 @@ export class OwnerCookie implements Authority {
     const sent = this.#sent.get(request)
     for (let left = this.#wasAccepted ? looks : 0; !(await this.#isOtherThan(sent)); left -= 1) {
       if (left === 0 || signal?.aborted) {
-        // The sign-in has ended, so the next refusal is told at once.
+        // The sign-in has ended, so the next refused call does not wait.
         this.#wasAccepted = false
         return false
       }

@@ -57,7 +57,7 @@ const rows = {
   },
   /** The look at a transfer while a helper serves its file. The bytes do not need the node, so it may be away. */
   serving: { refusal: ({ status }) => status === 503, local: noAnswer, helper: noCodes },
-  /** An endpoint that is over, so only the next one of the sender helps. */
+  /** An endpoint that has ended. The receiver waits for the next one of the sender. */
   endpoint: {
     refusal: () => false,
     local: new Set<LocalErrorCode>(['transfer_expired']),

@@ -30,7 +30,7 @@ export const start = (context: CliContext, options: SettingOptions): Promise<voi
     await runUntilEnd(context, running)
   })
 
-/** Starts the node in this process. Whoever reads that it is ready may send it SIGHUP. */
+/** Starts the node in this process. It takes SIGHUP before it says that it is ready. */
 export async function startNode({ io }: CliContext, server: Server, config: Config): Promise<RunningServer> {
   const running = await server.startServer(config)
   // A terminal that closes sends SIGHUP, and a node without a certificate to read again ends with it.
