@@ -12,7 +12,10 @@ import { hasPooler, startPooler } from './pooler.ts'
 import { startProxy } from './proxy.ts'
 
 const direct = process.env.BRIDGE_TEST_POSTGRES ?? ''
-const quick: Partial<BusTimes> = { pingEveryMs: 200, testEveryMs: 300 }
+/** For a node whose connection the test cuts: it notices within this time. */
+const quick: Partial<BusTimes> = { pingEveryMs: 1000, testEveryMs: 300 }
+/** For any other node: a ping that comes back late would drop the connection, and an entry would be lost. */
+const patient: Partial<BusTimes> = { pingEveryMs: 60_000, testWithinMs: 10_000 }
 
 describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
   const name = channelName(randomUUID())
@@ -21,7 +24,7 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
     for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp()
   })
 
-  const startBus = (self: string, { url = direct, times = quick, channel = name } = {}) => {
+  const startBus = (self: string, { url = direct, times = patient, channel = name } = {}) => {
     const log: string[] = []
     const note = (_more: unknown, text?: string) => log.push(text ?? String(_more))
     const bus = new NodeBus({
@@ -50,21 +53,23 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
     await expect.poll(() => [one.woken, other.woken], { interval: 5 }).toEqual([['ben'], ['ada']])
   })
 
-  test('the entries of one turn travel in one notification, and a node that is alone sends only pings', async () => {
-    const alone = startBus('alone', { times: { pingEveryMs: 100, testWithinMs: 100 } })
-    await alone.mode('notified')
-    await expect.poll(() => alone.bus.counts.sent).toBeGreaterThan(3)
-    const before = alone.bus.counts.sent
-    for (let index = 0; index < 1000; index += 1) alone.bus.tell('wake', `agent ${index}`)
+  test('a node that is alone sends only pings', async () => {
+    const { mode, bus } = startBus('alone', { times: { pingEveryMs: 500, testWithinMs: 500 } })
+    await mode('notified')
+    await expect.poll(() => bus.counts.sent).toBeGreaterThan(3)
+    const before = bus.counts.sent
+    for (let index = 0; index < 1000; index += 1) bus.tell('wake', `agent ${index}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(alone.bus.counts.sent - before).toBeLessThanOrEqual(1)
-    const other = startBus('other', { times: { pingEveryMs: 60_000 } })
-    await other.mode('notified')
-    // Each has heard the other, so neither takes itself for alone.
-    for (const { bus } of [alone, other]) await expect.poll(() => bus.counts.received).toBeGreaterThan(0)
+    expect(bus.counts.sent - before).toBeLessThanOrEqual(1)
+  })
+
+  test('the entries of one turn travel in one notification', async () => {
+    const [one, other] = [startBus('one'), startBus('other')]
+    await Promise.all([one.mode('notified'), other.mode('notified')])
+    for (const { bus } of [one, other]) await expect.poll(() => bus.counts.received).toBeGreaterThan(0)
     const sent = other.bus.counts.sent
     for (let index = 0; index < 100; index += 1) other.bus.tell('wake', `agent ${index}`)
-    await expect.poll(() => alone.woken.length).toBe(100)
+    await expect.poll(() => one.woken.length).toBe(100)
     // One notification for the entries, one for the ping that greeted the other node.
     expect(other.bus.counts.sent - sent).toBeLessThanOrEqual(2)
   })
@@ -72,7 +77,7 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
   test('dropped packets are noticed by a ping, and everything is read after the next connection', async () => {
     const proxy = await startProxy(direct)
     cleanups.push(() => proxy.close())
-    const { mode, bus, gaps } = startBus('behind', { url: proxy.url })
+    const { mode, bus, gaps } = startBus('behind', { url: proxy.url, times: quick })
     await mode('notified')
     const speaker = startBus('speaker')
     await speaker.mode('notified')
@@ -87,7 +92,7 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
   test('entries that could not be sent become the word to read everything', async () => {
     const proxy = await startProxy(direct)
     cleanups.push(() => proxy.close())
-    const [behind, other] = [startBus('behind', { url: proxy.url }), startBus('other')]
+    const [behind, other] = [startBus('behind', { url: proxy.url, times: quick }), startBus('other')]
     await Promise.all([behind.mode('notified'), other.mode('notified')])
     await expect.poll(() => behind.bus.counts.received).toBeGreaterThan(0)
     proxy.shut()
@@ -112,7 +117,10 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
   })
 
   test('another installation on the same database is not heard', async () => {
-    const [one, other] = [startBus('one'), startBus('other', { channel: channelName(randomUUID()) })]
+    const [one, other] = [
+      startBus('one'),
+      startBus('other', { channel: channelName(randomUUID()), times: quick }),
+    ]
     await Promise.all([one.mode('notified'), other.mode('notified')])
     other.bus.tell('wake', 'ada')
     await expect.poll(() => other.bus.counts.sent).toBeGreaterThan(2)
@@ -124,7 +132,7 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
     async () => {
       const pooler = await startPooler(direct, 'transaction')
       cleanups.push(() => pooler.close())
-      const { bus, log, gaps } = startBus('pooled', { url: pooler.url })
+      const { bus, log, gaps } = startBus('pooled', { url: pooler.url, times: quick })
       await expect.poll(() => log.filter((line) => line.includes('every 250 ms'))).not.toEqual([])
       expect([bus.mode, gaps()]).toEqual(['polled', 0])
       expect(await hearsNotifications({ settings: { url: pooler.url } })).toBe(false)
