@@ -3,6 +3,7 @@ import type { Message } from '../../sdk/index.ts'
 import { type Command, command } from '../command.ts'
 import type { Agent, CliContext } from '../context.ts'
 import { id } from '../ids/parse.ts'
+import { acknowledge } from '../messages/acknowledge.ts'
 import { sealedBody } from '../messages/sealed-body.ts'
 import { messageFields, printSent, type SendingOptions, withSendingOptions } from '../messages/sending.ts'
 import { requireMessageBody } from '../messages/text-argument.ts'
@@ -52,8 +53,10 @@ export async function reply(
   } finally {
     // The reply is stored, also if nobody listens for it.
     if (options.ack) {
-      await agent.bridge.acknowledgements.create([messageId], { signal })
-      context.output.note(`acknowledged ${messageId}`)
+      // A script that saw a failure would send the reply again.
+      const ifRefused = `${messageId} is not acknowledged, which bridge ack ${messageId} does`
+      const isStored = await acknowledge(context, agent, [messageId], ifRefused)
+      if (isStored) context.output.note(`acknowledged ${messageId}`)
     }
   }
 }

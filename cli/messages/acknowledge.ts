@@ -3,7 +3,7 @@ import type { Agent, CliContext } from '../context.ts'
 import { failureWords } from '../failures/failure-words.ts'
 
 /**
- * Acknowledges. If the node is unreachable, the outbox keeps the acknowledgement. If the node refuses it for now,
+ * Acknowledges. Resolves to whether the node has stored it. If the node is unreachable, the outbox keeps the acknowledgement. If the node refuses it for now,
  * `ifRefused` says what becomes of it. The command goes on in both cases.
  */
 export async function acknowledge(
@@ -11,9 +11,10 @@ export async function acknowledge(
   { bridge }: Agent,
   ids: readonly string[],
   ifRefused: string,
-): Promise<void> {
+): Promise<boolean> {
   try {
     await bridge.acknowledgements.create(ids, { signal: context.signal })
+    return true
   } catch (error) {
     const { isOutcomeUnknown, isTemporary } = await import('../../sdk/program.ts')
     if (context.signal.aborted) throw error
@@ -21,5 +22,6 @@ export async function acknowledge(
     if (!isKept && !isTemporary(error, 'reading')) throw error
     const what = isKept ? 'the outbox keeps an acknowledgement' : ifRefused
     context.output.note(`${what}: ${failureWords(error as Error)}`)
+    return false
   }
 }

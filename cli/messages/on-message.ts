@@ -94,7 +94,7 @@ async function recorded(
 }
 
 /** The node delivers the messages again, and the handler acknowledges them then. */
-const acknowledged = (context: CliContext, agent: Agent, ids: readonly string[]): Promise<void> =>
+const acknowledged = (context: CliContext, agent: Agent, ids: readonly string[]): Promise<boolean> =>
   acknowledge(context, agent, ids, 'an acknowledgement is repeated later')
 
 function endText({ id }: Message, { code, signal }: CommandEnd): string {

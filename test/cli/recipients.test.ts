@@ -1,10 +1,11 @@
-/** Printing a page in listen beside another process that records in the same journal. */
+/** The messages that a command prints beside another process of its profile, and their acknowledgement. */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { type AskOptions, ask } from '../../cli/commands/ask.ts'
+import { type ReplyOptions, reply } from '../../cli/commands/reply.ts'
 import type { Agent } from '../../cli/context.ts'
 import { printMessages } from '../../cli/messages/on-message.ts'
 import { profilePaths } from '../../cli/profile/profile.ts'
@@ -112,4 +113,30 @@ test('ask succeeds with the answer when the node refuses its acknowledgement for
   expect(written.stdout).toContain('| number 2')
   expect(written.stderr).toContain(`the answer is not acknowledged, which bridge ack ${answer.id} does: `)
   expect(node.heard.map(({ url }) => url)).toContain('/api/v1/acknowledgements')
+})
+
+test.each([
+  ['for now', 429, 'rate_limited', undefined],
+  ['for good', 404, 'not_found', 'not_found'],
+] as const)('reply --ack prints its reply when the node refuses %s', async (_when, status, code, failure) => {
+  const node = await startNode((_heard, _nth, response) =>
+    refuse(response, status, code, { retry_after_ms: 1 }),
+  )
+  onTestFinished(() => node.close())
+  const { context, written } = framed()
+  const bridge = bridgeAt(node.url)
+  onTestFinished(() => bridge.close())
+  const [question, answer] = [message(1), message(2)] as unknown as [OfferedMessage, OfferedMessage]
+  const sent = { message: answer, recipient: { connection: { listening_now: true } } }
+  vi.spyOn(bridge.messages, 'reply').mockResolvedValue(sent as never)
+  vi.spyOn(bridge, 'now').mockResolvedValue(context.clock())
+  const profile = { base_url: node.url, identity: record } as Agent['profile']
+  const agent: Agent = { bridge, profile, paths: profilePaths(folder, 'ada') }
+  const own = { ...context, agent: async () => agent, bridge: async () => bridge }
+  const run = reply(own, question.id, 'yes', { type: 'answer', ack: true } as ReplyOptions)
+  if (failure === undefined) await run
+  else await expect(run).rejects.toMatchObject({ code: failure })
+  expect(written.stdout).toContain(answer.id)
+  expect(written.stderr.includes(`which bridge ack ${question.id} does: `)).toBe(failure === undefined)
+  expect(written.stderr).not.toContain(`acknowledged ${question.id}\n`)
 })
