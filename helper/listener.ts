@@ -11,6 +11,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import net, { type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { PartError, platformCode } from '../sdk/parts/part-error.ts'
@@ -23,12 +24,16 @@ import type { Transfer } from './transfer.ts'
 
 export const host = '127.0.0.1'
 
-/** Time for the last responses after the deadline. */
+/** Longest time after the deadline until the last responses begin. */
+const answerMs = 2000
+/** Time for the last responses to arrive. */
 const graceMs = 100
 
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** Resolves when the response has ended, or its last bytes wait for the client. */
+  readonly served: Promise<void>
 }
 
 const { connections, headerBytes, headerSeconds, idleSeconds } = transferLimits
@@ -100,11 +105,11 @@ export class Listener {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#ending.abort(reason ?? new PartError('expired'))
     for (const socket of this.#sockets) if (!this.#answering.has(socket)) socket.destroy()
-    const timer = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy()
-    }, graceMs)
+    const unanswered = [...this.#answering.values()].filter(({ response }) => !response.headersSent)
+    await within(answerMs, Promise.all(unanswered.map(({ served }) => served)))
+    await within(graceMs, closed)
+    for (const socket of this.#sockets) socket.destroy()
     await closed
-    clearTimeout(timer)
   }
 
   #admit(socket: Socket): void {
@@ -114,7 +119,8 @@ export class Listener {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
-    const exchange = { request, response }
+    const { promise: served, resolve } = Promise.withResolvers<void>()
+    const exchange = { request, response, served }
     this.#answering.set(socket, exchange)
     response.once('close', () => {
       if (this.#answering.get(socket) === exchange) this.#answering.delete(socket)
@@ -127,6 +133,8 @@ export class Listener {
       else await this.#answer(matched, request, response, () => {})
     } catch (error) {
       if (!this.#refused.has(socket)) refuse(request, response, error)
+    } finally {
+      resolve()
     }
   }
 
@@ -205,6 +213,13 @@ export class Listener {
     const code = parserCodes[platformCode(error)] ?? 'bad_request'
     refuseRaw(socket, code, STATUS_CODES[helperErrors[code].status] ?? 'Error')
   }
+}
+
+/** Waits for the promise, at most this time. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([promise, sleep(ms, undefined, { signal: timer.signal }).catch(() => {})])
+  timer.abort()
 }
 
 const parserCodes: Readonly<Record<string, HelperErrorCode>> = {
