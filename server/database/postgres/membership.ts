@@ -234,7 +234,7 @@ export class Membership implements Nodes {
     this.#lagMs = Math.max(0, monotonicMs() - dueMs)
     this.#beatMs = askedMs
     if (wasAway) for (const act of this.#returns) act()
-    if (askedMs - this.#clockSetMs >= deadAfterMs) this.#noted(await removeDead(connection))
+    if (askedMs - this.#clockSetMs >= deadAfterMs) this.#noted(await removeDead(connection, this.id))
     await this.#lease.keep(connection)
   }
 

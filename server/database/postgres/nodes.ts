@@ -152,9 +152,13 @@ export async function lookAtNodes(connection: PostgresConnection): Promise<SeenN
   return seenIn((await connection.query<SeenRow>({ text: all })).rows)
 }
 
-/** Removes the nodes whose beats have stopped. Returns the table as it was before. */
-export async function removeDead(connection: PostgresConnection): Promise<SeenNode[]> {
-  return seenIn((await connection.query<SeenRow>({ name: 'remove_dead', text: withoutDead })).rows)
+/**
+ * Removes the nodes whose beats have stopped. Returns the table as it was before. Removes none if the beat of the
+ * caller looks as old: then the clock of the database was set since.
+ */
+export async function removeDead(connection: PostgresConnection, caller: string): Promise<SeenNode[]> {
+  const query = { name: 'remove_dead', text: withoutDead, values: [caller] }
+  return seenIn((await connection.query<SeenRow>(query)).rows)
 }
 
 export const isAlive = ({ silentMs }: SeenNode): boolean => silentMs <= deadAfterMs
@@ -198,5 +202,6 @@ const all = `SELECT id, name, version, load_percent, waits, lag_ms,
   FROM nodes ORDER BY name, started_at`
 
 const withoutDead = `WITH dead AS (DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
-    WHERE ${silentMs} > ${deadAfterMs} FOR UPDATE SKIP LOCKED))
+    WHERE ${silentMs} > ${deadAfterMs} FOR UPDATE SKIP LOCKED)
+    AND EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND ${silentMs} <= ${deadAfterMs}))
   ${all}`

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { nodeLane, noLane } from '../../../server/database/lanes.ts'
@@ -13,7 +14,7 @@ import { migrations } from '../../../server/database/migrations/index.ts'
 import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
-import { joinDatabase } from '../../../server/database/postgres/nodes.ts'
+import { joinDatabase, removeDead } from '../../../server/database/postgres/nodes.ts'
 import type { Tx } from '../../../server/database/tx.ts'
 import { findOwner } from '../../../server/owners/store.ts'
 import { startServer } from '../../../server/server.ts'
@@ -226,6 +227,38 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await Promise.all([held, others])
     await busy.close()
     expect(tookMs / 20).toBeLessThan(200)
+  })
+
+  test('a snapshot is ended by the database if its process stands still', async () => {
+    const limit = await store.reader.read(async (db) => {
+      const { rows } = await sql<{ limit: string }>`
+        SELECT current_setting('idle_in_transaction_session_timeout') AS limit`.execute(db)
+      return rows[0]?.limit
+    })
+    expect(limit).toBe('10s')
+  })
+
+  test('a node removes one whose beats have stopped, and none if its own beat looks as old', async () => {
+    const connection = await PostgresConnection.open({ url })
+    const names = async () => {
+      const { rows } = await connection.query<{ name: string }>({
+        text: 'SELECT name FROM nodes ORDER BY name',
+      })
+      return rows.map(({ name }) => name)
+    }
+    await connection.query({ text: 'BEGIN; LOCK TABLE nodes IN EXCLUSIVE MODE' })
+    await connection.query({ text: "UPDATE nodes SET seen_at = clock_timestamp() - interval '1 hour'" })
+    await connection.query({
+      text: `INSERT INTO nodes (id, machine, pid, name, version, program, alone, started_at, seen_at)
+        SELECT 'silent', machine, pid, 'silent', version, program, alone, started_at, seen_at FROM nodes`,
+    })
+    await removeDead(connection, store.nodes.id)
+    expect(await names()).toEqual(['node', 'silent'])
+    await connection.query({ text: "UPDATE nodes SET seen_at = clock_timestamp() WHERE name = 'node'" })
+    await removeDead(connection, store.nodes.id)
+    expect(await names()).toEqual(['node'])
+    await connection.query({ text: 'ROLLBACK' })
+    await connection.close()
   })
 
   test('a node that the others have removed writes nothing until it has joined again', async () => {
