@@ -7,6 +7,8 @@
  *   the reads that it affected run again, each on a snapshot of its own.
  * - If a table is locked for 2 s, or all connections are busy for 5 s, the read is refused. So it never waits
  *   for as long as another client holds a lock.
+ * - If the process stands still for 10 s within a snapshot, the database ends it. Its locks would keep a migration
+ *   waiting.
  * - A read awaits only queries of `db`, as a unit of work does.
  */
 import { ApiError } from '../../api-error.ts'
@@ -44,7 +46,7 @@ interface Waiting {
 const beginsWithinMs = 5000
 
 const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '10s';
-  SET LOCAL lock_timeout = '2s'`
+  SET LOCAL lock_timeout = '2s'; SET LOCAL idle_in_transaction_session_timeout = '10s'`
 
 export function createReader(options: ReaderOptions): Reader {
   const queue = new ReadQueue(options)
