@@ -40,6 +40,8 @@ async function tryLocks(holder: PostgresConnection, other: PostgresConnection): 
   if (skipped.rows.length > 0) return ['locks of rows']
   await holder.query({ text: 'UPDATE server SET one = one' })
   await holder.query({ text: 'COMMIT' })
+  // Other nodes that try the row stand before this one, and each commits to a disk that may be slow.
+  await other.query({ text: "SET LOCAL lock_timeout = '10s'" })
   const after = await refusalOf(other.query<Version>({ text: `${row} FOR UPDATE` }))
   const again = 'reading a row again after its lock'
   if (typeof after === 'string') return [`${again} (${after})`]
