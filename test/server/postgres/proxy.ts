@@ -8,7 +8,7 @@ export interface DatabaseProxy {
   /** The database, reached through the proxy. */
   readonly url: string
   /**
-   * Cuts the connection at the next statement that contains these words: before the database sees it, or
+   * Cuts the connection at the next statement that contains these words: before the database runs it, or
    * after it, when its answer would arrive.
    */
   cutAt(words: string, when: 'before' | 'answer'): void
@@ -63,14 +63,14 @@ export async function startProxy(database: string): Promise<DatabaseProxy> {
     if (!isOpen) return cut()
     near.on('data', (bytes) => {
       if (isSilent) return
-      if (asked !== undefined && bytes.includes(asked.words)) {
-        const { when } = asked
-        asked = undefined
-        cuts += 1
-        if (when === 'before') return cut()
-        isAnswerCut = true
-      }
       for (const message of sent.take(bytes)) {
+        if (asked !== undefined && message.text?.includes(asked.words)) {
+          const { when } = asked
+          asked = undefined
+          cuts += 1
+          if (when === 'before') return cut()
+          isAnswerCut = true
+        }
         if (message.number !== undefined && !arrives(message.bytes.toString())) return cut()
         if (askedNumber !== undefined && message.number === askedNumber.number) {
           const { when } = askedNumber

@@ -1,20 +1,30 @@
-/** Counts the statements of a group of writes that a client sends to PostgreSQL, from BEGIN to COMMIT. */
+/**
+ * Reads which statements a client sends to PostgreSQL, and counts those of a group of writes, from BEGIN to COMMIT.
+ */
 
 /** Only a group of writes begins with it. */
 const beginOfGroup = "BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout"
+
+export interface SentMessage {
+  readonly bytes: Buffer
+  /** Number of its statement, if it runs one in a group. */
+  readonly number: number | undefined
+  /** Text of the statement that it runs, also if the client has sent the text in an earlier message. */
+  readonly text: string | undefined
+}
 
 export class SentStatements {
   #rest = Buffer.alloc(0)
   #isStarted = false
   #inGroup = 0
+  /** Texts of the prepared statements, by their names. */
+  readonly #texts = new Map<string, string>()
+  #bound: string | undefined
 
-  /**
-   * Takes the next bytes. Returns the messages that are complete, each with the number of its statement if it
-   * runs one in a group.
-   */
-  take(bytes: Buffer): { readonly bytes: Buffer; readonly number: number | undefined }[] {
+  /** Takes the next bytes. Returns the messages that are complete. */
+  take(bytes: Buffer): SentMessage[] {
     this.#rest = Buffer.concat([this.#rest, bytes])
-    const messages: { bytes: Buffer; number: number | undefined }[] = []
+    const messages: SentMessage[] = []
     for (;;) {
       // The first message has no type.
       const typeBytes = this.#isStarted ? 1 : 0
@@ -23,9 +33,23 @@ export class SentStatements {
       if (this.#rest.length < length) return messages
       const message = this.#rest.subarray(0, length)
       this.#rest = this.#rest.subarray(length)
-      messages.push({ bytes: message, number: this.#isStarted ? this.#numberOf(message) : undefined })
+      const isTyped = this.#isStarted
+      messages.push({
+        bytes: message,
+        number: isTyped ? this.#numberOf(message) : undefined,
+        text: isTyped ? this.#textOf(message) : undefined,
+      })
       this.#isStarted = true
     }
+  }
+
+  #textOf(message: Buffer): string | undefined {
+    const type = message.toString('latin1', 0, 1)
+    const [first = '', second = ''] = message.toString('utf8', 5).split('\0', 2)
+    if (type === 'P') this.#texts.set(first, second)
+    if (type === 'B') this.#bound = this.#texts.get(second)
+    if (type === 'Q') return first
+    return type === 'E' ? this.#bound : undefined
   }
 
   #numberOf(message: Buffer): number | undefined {
