@@ -104,12 +104,12 @@ export class Cluster {
     return standby
   }
 
-  /** Resolves once every commit waits for the standby `standby`. */
-  async requireStandby(): Promise<void> {
-    this.configure(["synchronous_standby_names = 'standby'"])
+  /** Resolves once every commit waits for the standby of this name. */
+  async requireStandby(name = 'standby'): Promise<void> {
+    this.configure([`synchronous_standby_names = '${name}'`])
     this.reload()
     const shown = async () => (await this.query<{ names: string }>(names))[0]?.names
-    while ((await shown()) !== 'standby') await sleep(20)
+    while ((await shown()) !== name) await sleep(20)
     // The checkpointer switches the waiting on. It reads its settings before it begins a checkpoint.
     await this.query('CHECKPOINT')
   }

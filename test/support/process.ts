@@ -246,11 +246,19 @@ const generous = {
 
 const lowestPort = 15_000
 const highestPort = 31_999
+const portsOfWorker = 1000
+/** A port is bound only seconds after it was found, so no two test files that run at once may draw the same. */
+const lowestOfWorker =
+  lowestPort +
+  portsOfWorker *
+    (Number(process.env.VITEST_POOL_ID ?? 0) % Math.floor((highestPort - lowestPort) / portsOfWorker))
+let lastPort = Math.floor(Math.random() * portsOfWorker)
 
 /** Finds a free port outside the range for outgoing connections. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = lowestPort + Math.floor(Math.random() * (highestPort - lowestPort))
+    lastPort = (lastPort + 1) % portsOfWorker
+    const port = lowestOfWorker + lastPort
     const probe = createServer()
     const free = await new Promise<boolean>((resolve) => {
       probe.once('error', () => resolve(false))

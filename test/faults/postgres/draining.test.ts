@@ -20,7 +20,7 @@ import { bridgeOf, Ear } from '../../support/sdk-listener.ts'
 const each = 2
 const rounds = 4
 /** From the start of a send until its recipient has the message. */
-const arriveWithinMs = 1000
+const arriveWithinMs = 3000
 
 postgresOnly()
 

@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
 
   test('does not believe a number that was given to another transaction after a crash', async () => {
     await cluster.query('CREATE TABLE kept (id serial)')
-    const link = new Link({ url: cluster.url, limits })
+    const link = new Link({ url: cluster.url })
     const { connection, server } = await link.get()
     const xid = await begin(connection)
     await cluster.kill()
@@ -68,13 +68,13 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
   })
 
   test('knows that the server began again after one of its processes crashed', async () => {
-    const before = new Link({ url: cluster.url, limits })
+    const before = new Link({ url: cluster.url })
     const { connection, server } = await before.get()
     const { rows } = await connection.query<{ pid: number }>({ text: 'SELECT pg_backend_pid() AS pid' })
     process.kill(rows[0]?.pid ?? 0, 'SIGKILL')
     await expect.poll(() => connection.isBroken).toBe(true)
     await before.close()
-    const after = new Link({ url: cluster.url, limits })
+    const after = new Link({ url: cluster.url })
     const { server: later } = await untilAnswered(() => after.get())
     await after.close()
     expect(later.split(' ').slice(0, 2)).toEqual(server.split(' ').slice(0, 2))
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
   })
 
   test('knows that its transaction was committed, and that it was not', async () => {
-    const link = new Link({ url: cluster.url, limits })
+    const link = new Link({ url: cluster.url })
     const told: string[] = []
     for (const end of ['COMMIT', 'ROLLBACK']) {
       const { connection, server } = await link.get()
@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
 
   test('breaks if the database is suspended, and every question ends in time', async () => {
     const link = new Link({ url: cluster.url, limits })
-    const { connection, server } = await link.get()
+    const { connection, server } = await untilAnswered(() => link.get())
     cluster.pause()
     try {
       const beganMs = performance.now()
@@ -119,9 +119,10 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
   test('waits for a statement without a limit if it is asked to', async () => {
     const patient = { connectWithinMs: 5000, answerWithinMs: Number.POSITIVE_INFINITY }
     const waiting = await PostgresConnection.open({ url: cluster.url, limits: patient })
-    const hurried = await PostgresConnection.open({ url: cluster.url, limits })
-    const text = 'SELECT pg_sleep(1.5)'
-    const ends = await Promise.allSettled([waiting.query({ text }), hurried.query({ text })])
+    const short = { connectWithinMs: 5000, answerWithinMs: 500 }
+    const hurried = await PostgresConnection.open({ url: cluster.url, limits: short })
+    const sleep = (seconds: number) => ({ text: `SELECT pg_sleep(${seconds})` })
+    const ends = await Promise.allSettled([waiting.query(sleep(1.5)), hurried.query(sleep(30))])
     expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
     await waiting.close()
   })

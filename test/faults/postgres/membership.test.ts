@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
   test('a suspended node is removed, and then answers nothing until it has joined again', async () => {
     process.kill(second.pid, 'SIGSTOP')
     await makeSilent(cluster, 'b')
-    await expect.poll(members, { timeout: 5000 }).toEqual(['a leads'])
+    await expect.poll(members, { timeout: 9000 }).toEqual(['a leads'])
     const lock = new pg.Client({ connectionString: cluster.url })
     await lock.connect()
     try {
@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
       process.kill(second.pid, 'SIGCONT')
       await lock.end()
     }
-    await expect.poll(() => statusAt(second), { timeout: 5000 }).toBe(200)
+    await expect.poll(() => statusAt(second), { timeout: 9000 }).toBe(200)
     expect(await members()).toEqual(['a leads', 'b'])
   })
 

@@ -123,7 +123,7 @@ describe.skipIf(!hasPostgres)('nodes on one database', () => {
     await expect(startServer(besides('a'), { program: oldest })).rejects.toThrow(
       `this program knows ${oldest} migrations, and the database requires nodes that know ${oldest + 1}`,
     )
-  }, 20_000)
+  })
 
   test('one whose program is older, but new enough, serves beside a newer one', async () => {
     await makeDatabase()

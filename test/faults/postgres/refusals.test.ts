@@ -160,9 +160,12 @@ describe.skipIf(!hasPostgres)('a node whose database refuses', () => {
       }
     }
     await takeAll()
+    // Refused as if all places were taken, so that none is free while the others take those of the node.
+    await cluster.query('ALTER ROLE node CONNECTION LIMIT 0')
     await disconnect()
     await takeAll()
     const refused = await statusOf('crowded')
+    await cluster.query('ALTER ROLE node CONNECTION LIMIT -1')
     await Promise.all(others.map((other) => other.end()))
     expect(refused).toEqual({ status: 503, error: 'unavailable', waits: true })
     expect(await readyAfter(server)).toBeLessThan(2000)

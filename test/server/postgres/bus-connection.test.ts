@@ -54,7 +54,9 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
   })
 
   test('a node that is alone sends only pings', async () => {
-    const { mode, bus } = startBus('alone', { times: { pingEveryMs: 500, testWithinMs: 500 } })
+    const { mode, bus } = startBus('alone', {
+      times: { pingEveryMs: 500, testWithinMs: 500, testEveryMs: 300 },
+    })
     await mode('notified')
     await expect.poll(() => bus.counts.sent).toBeGreaterThan(3)
     const before = bus.counts.sent
@@ -81,11 +83,11 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
     await mode('notified')
     const speaker = startBus('speaker')
     await speaker.mode('notified')
-    expect(gaps()).toBe(1)
+    const before = gaps()
     proxy.dropPackets()
     await mode('polled')
     await mode('notified')
-    expect(gaps()).toBe(2)
+    expect(gaps()).toBeGreaterThan(before)
     expect(bus.mode).toBe('notified')
   })
 
@@ -136,9 +138,11 @@ describe.skipIf(!isOnPostgres)('the connection between nodes', () => {
       await expect.poll(() => log.filter((line) => line.includes('every 250 ms'))).not.toEqual([])
       expect([bus.mode, gaps()]).toEqual(['polled', 0])
       expect(await hearsNotifications({ settings: { url: pooler.url } })).toBe(false)
-      expect(await hearsNotifications({ settings: { url: direct } })).toBe(true)
-      const listen = { url: direct }
-      expect(await hearsNotifications({ settings: { url: pooler.url }, listen })).toBe(true)
+      // On a busy machine a notification may need more than the second of one test.
+      const hears = (ways: Parameters<typeof hearsNotifications>[0]) =>
+        expect.poll(() => hearsNotifications(ways)).toBe(true)
+      await hears({ settings: { url: direct } })
+      await hears({ settings: { url: pooler.url }, listen: { url: direct } })
     },
   )
 

@@ -3,9 +3,10 @@
  * `bridge server restored` has run. The loss is real: `pg_dump` wrote the earlier state and `psql` loads it.
  * Runs with `BRIDGE_TEST_STORE=postgres`.
  */
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { startServer } from '../../../server/server.ts'
@@ -49,7 +50,8 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
   /** Loads the earlier state into the same database, as a restore of the cluster to an earlier time does. */
   const load = async () => {
     const how = ['--quiet', '--single-transaction', '--set=ON_ERROR_STOP=1', `--file=${dump}`, url]
-    execFileSync(join(programs, 'psql'), how, { stdio: 'ignore' })
+    // The node runs in this process. If it stood still within a snapshot, psql would wait for its locks.
+    await promisify(execFile)(join(programs, 'psql'), how)
     await onDatabase(bridge.data, (client) =>
       client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`),

@@ -1,5 +1,6 @@
 /** Two server processes on one database tell each other what changed. Runs with `BRIDGE_TEST_STORE=postgres`. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection as Seen } from '../../../sdk/contract/presence.ts'
 import { enroll } from '../../support/agent.ts'
@@ -32,7 +33,7 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
       await there.acknowledge(id)
     }
     // The backstop alone needs half a second on average.
-    expect(tookMs.toSorted((one, other) => one - other)[5]).toBeLessThan(100)
+    expect(tookMs.toSorted((one, other) => one - other)[5]).toBeLessThan(250)
   })
 
   test('a receipt reaches the stream of the sender at the other node', async () => {
@@ -127,14 +128,20 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
       })
     const poll = openPolls(there)
     await expect.poll(async () => (await rowOf()).map(({ listening }) => Number(listening))).toEqual([1])
-    const [before] = await rowOf()
-    for (let round = 0; round < 3; round += 1) {
-      const { id } = await ada.send(conversation, ben.id, `again ${round}`)
-      await poll.messages(round + 1)
-      await there.acknowledge(id)
+    let sent = 0
+    // A pause of most of a second between two polls is stored, so a machine that stands still gets another try.
+    const rowAfterRounds = async () => {
+      const before = await rowOf()
+      for (let round = 0; round < 3; round += 1) {
+        const { id } = await ada.send(conversation, ben.id, `again ${sent}`)
+        sent += 1
+        await poll.messages(sent)
+        await there.acknowledge(id)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 600))
+      return isDeepStrictEqual(await rowOf(), before)
     }
-    await new Promise((resolve) => setTimeout(resolve, 600))
-    expect(await rowOf()).toEqual([before])
+    await expect.poll(rowAfterRounds, { timeout: 20_000 }).toBe(true)
     poll.close()
     const asked = await there.ok<{ recipient: { connection: { connected: boolean } } }>({
       target: '/api/v1/messages',

@@ -30,6 +30,7 @@ describe.skipIf(!isOnPostgres)('a node that cannot write its witness file', () =
     expect(last()).toBe(before)
     rmdirSync(`${file}.partial`)
     await expect.poll(() => last() > before).toBe(true)
-    expect(log).toMatchObject([warned])
+    // A busy machine may also delay a notification, which the node logs.
+    expect(log.filter(({ msg }) => msg.includes('witness'))).toMatchObject([warned])
   })
 })
