@@ -60,7 +60,7 @@ async function story(program: string): Promise<void> {
 
   chapter('One listens, the other asks')
   await ben.types(['session', 'start', '--profile', 'ben'])
-  const listening = ben.starts(['listen', '--once', '--timeout', '20', '--json', '--profile', 'ben'])
+  const listening = ben.starts(['listen', '--once', '--timeout', '120', '--json', '--profile', 'ben'])
   running.push(listening)
   const heard = collect(listening)
   const asking = ada.starts([
@@ -68,7 +68,7 @@ async function story(program: string): Promise<void> {
     'ben',
     'How many lines has README.md?',
     '--timeout',
-    '20',
+    '120',
     '--profile',
     'ada',
   ])
@@ -103,7 +103,7 @@ async function story(program: string): Promise<void> {
 /** Ben's runner waits for a task. Ada creates one and checks its timeline and its evidence. */
 async function taskStory(ada: Person, ben: Person): Promise<void> {
   const exec = 'echo "progress: 50% counting"; wc -l < README.md'
-  const runner = ben.starts(['task', 'run', '--exec', exec, '--once', '--timeout', '20', '--profile', 'ben'])
+  const runner = ben.starts(['task', 'run', '--exec', exec, '--once', '--timeout', '120', '--profile', 'ben'])
   running.push(runner)
   const worked = collect(runner)
   const made = await ada.types([

@@ -16,6 +16,13 @@ afterEach(() => scene.close())
 
 const install = () => scene.run(['hooks', 'install', 'claude', '--profile', 'cleo'])
 
+/** The bound of a wake-up: on two free cores a command takes 0.4 s, and on busy ones everything takes longer. */
+async function wakeMs(): Promise<number> {
+  const began = performance.now()
+  await scene.dora.bridge('peers')
+  return 3000 * Math.max(1, (performance.now() - began) / 400)
+}
+
 async function inTerminal(script: ScriptedModel): Promise<Terminal> {
   const terminal = scene.terminal(['claude', ...model], scene.claude(script))
   await terminal.shows(/❯/)
@@ -38,10 +45,11 @@ describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
     await terminal.shows(/ready/)
     await scene.listening()
     await terminal.type('half-typed draft')
+    const withinMs = await wakeMs()
     const { id, atMs } = await scene.mail()
     ids.push(id)
     const woken = await requestOf(script, 1)
-    expect(woken.atMs - atMs).toBeLessThan(3000)
+    expect(woken.atMs - atMs).toBeLessThan(withinMs)
     expect([noticesIn(woken), woken.text.includes('SECRET')]).toEqual([1, false])
     await scene.acknowledged(id)
     expect((await requestOf(script, 2)).last).toContain(secret)
@@ -60,9 +68,10 @@ describe.skipIf(!has('claude', 'tmux'))('Claude Code in a terminal', () => {
     await install()
     const terminal = await inTerminal(script)
     await scene.listening()
+    const withinMs = await wakeMs()
     const { id, atMs } = await scene.mail()
     const woken = await requestOf(script, 0)
-    expect(woken.atMs - atMs).toBeLessThan(3000)
+    expect(woken.atMs - atMs).toBeLessThan(withinMs)
     expect(noticesIn(woken)).toBe(1)
     expect((await requestOf(script, 1)).last).toContain(secret)
     await scene.acknowledged(id)

@@ -165,7 +165,7 @@ inChromium('work', () => {
     await button('Create the task').click()
     await page.getByRole('alert').filter({ hasText: 'An earlier text of yours arrived' }).waitFor()
     await button('Create the task').click()
-    await page.getByRole('dialog').waitFor({ state: 'detached', timeout: 5000 })
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.unroute('**/tasks')
     visitor.faults.length = 0
     expect([await titled('first title'), await titled('second title')]).toEqual([1, 1])
@@ -224,8 +224,8 @@ inChromium('work', () => {
     await page.unroute('**/cancel')
     visitor.faults.length = 0
     expect(new Set(keys).size).toBe(1)
-    expect(await page.locator('.timeline li').count()).toBe(2)
-    expect(await page.getByText('Not needed.').count()).toBe(2)
+    await expect.poll(() => page.locator('.timeline li').count()).toBe(2)
+    await expect.poll(() => page.getByText('Not needed.').count()).toBe(2)
     expect(await button('Cancel the task…').count()).toBe(0)
   })
 
