@@ -229,6 +229,24 @@ inChromium('the page of an agent', () => {
     })
   })
 
+  test('offers to revoke a prompt before the first snapshot has arrived', async () => {
+    const { page } = visitor
+    const { id } = await bridge.owner.createAgent(bridge.project.id, 'early')
+    await bridge.owner.enrollmentCode(bridge.project.id, id)
+    const isShown = Promise.withResolvers<void>()
+    await page.route(`${bridge.url}${path()}`, async (route) => {
+      await isShown.promise
+      await route.continue()
+    })
+    await page.goto(`${bridge.url}/projects/${bridge.project.id}/agents/${id}`)
+    await section('Enrolment')
+      .getByRole('button', { name: /^Revoke/ })
+      .waitFor()
+    isShown.resolve()
+    await section('Presence').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+  })
+
   test('revokes a prompt and a credential after a sentence, and not after Cancel', async () => {
     const { page } = visitor
     const dan = await bridge.agent('dan')

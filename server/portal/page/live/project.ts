@@ -9,7 +9,7 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { BridgeError, isOutcomeUnknown, limits, type ProjectSnapshot } from '../../../../sdk/browser.ts'
 import { elapsedMs, type Moment, moment, now } from '../clock.ts'
-import { hearClock } from '../node-clock.ts'
+import { hearClock, nodeNow } from '../node-clock.ts'
 import { isExpiry, owner, renewals } from '../owner.ts'
 import { whileAttended } from './attendance.ts'
 import { pause } from './pause.ts'
@@ -29,7 +29,7 @@ export interface LiveProject {
   readonly isStale: ReadonlySignal<boolean>
   /** Wall time of this browser at the last answer. */
   readonly heardAt: ReadonlySignal<number | undefined>
-  /** The node's present time, by its last answer and the time since. */
+  /** The node's present time, by its last answer and the time since; before that by the clock of this browser. */
   readonly nodeNow: ReadonlySignal<number>
   readonly error: ReadonlySignal<unknown>
   /** Reads at once, after an action of this tab. */
@@ -137,7 +137,12 @@ function begin(id: string): LiveProject {
     ageMs,
     isStale: computed(() => ageMs.value > limits.snapshotStaleSeconds * 1000),
     heardAt: computed(() => reading.value?.at.wallMs),
-    nodeNow: computed(() => Date.parse(reading.value?.snapshot.observed_at ?? '') + ageMs.value),
+    // A screen may show a list before the first snapshot has arrived.
+    nodeNow: computed(() =>
+      reading.value === undefined
+        ? nodeNow.value
+        : Date.parse(reading.value.snapshot.observed_at) + ageMs.value,
+    ),
     error,
     refresh,
     stop: () => {
