@@ -4,9 +4,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { asFirstUse } from '../../cli/profile/first-use.ts'
-import type { Message, MessagePage, Task } from '../../sdk/index.ts'
+import { BridgeError, type Message, type MessagePage, type Task } from '../../sdk/index.ts'
+import { OwnerMessages } from '../../sdk/resources/owner/messages.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { Desk } from '../support/desk.ts'
 import { ownerName, ownerPassword } from '../support/owner.ts'
@@ -138,6 +139,20 @@ test('admin reply finds its message again after it has acknowledged it', async (
   const first = await later(...args)
   expect(first.code).toBe(0)
   expect(await later(...args)).toMatchObject({ code: 0, stdout: first.stdout })
+})
+
+test('admin reply succeeds when the node refuses the acknowledgement for now', async () => {
+  const [sent] = await kim.lines<{ message: Message }>('send', 'owner', 'and now?', '--type', 'question')
+  const id = sent?.message.id ?? ''
+  const body = { error: 'rate_limited', message: 'too many', request_id: 'r-1' } as const
+  const refusal = new BridgeError({ method: 'POST', path: '/' }, 429, body)
+  const refused = vi.spyOn(OwnerMessages.prototype, 'acknowledge').mockRejectedValue(refusal)
+  onTestFinished(() => refused.mockRestore())
+  const { code, stdout, stderr } = await desk.run(['admin', 'reply', id, 'yes'])
+  expect([code, stdout]).toEqual([0, expect.stringContaining('stored ')])
+  expect(stderr).toMatch(/^(\S+) is not acknowledged, which bridge admin ack \1 does: .*\n$/)
+  refused.mockRestore()
+  expect((await desk.run(['admin', 'ack', id, '--project', 'demo'])).stdout).toBe('acknowledged 1\n')
 })
 
 test('the same key with other words is a conflict', async () => {

@@ -3,6 +3,7 @@ import type { Owner } from '../../../sdk/index.ts'
 import { type Command, command, oneOf } from '../../command.ts'
 import type { CliContext } from '../../context.ts'
 import { CommandError } from '../../exit-codes.ts'
+import { failureWords } from '../../failures/failure-words.ts'
 import { id } from '../../ids/parse.ts'
 import { idempotencyKey } from '../../messages/sending.ts'
 import { requireMessageBody } from '../../messages/text-argument.ts'
@@ -53,7 +54,15 @@ export async function reply(
     // The reply is stored, so it is printed even if the acknowledgement fails.
     await output.resultOrError(stored, `stored ${stored.id} as number ${stored.sequence}`)
     if (!ack) return
-    await owner.messages.acknowledge(projectId, [messageId], { signal })
+    try {
+      await owner.messages.acknowledge(projectId, [messageId], { signal })
+    } catch (error) {
+      const { isOutcomeUnknown, isTemporary } = await import('../../../sdk/program.ts')
+      if (signal.aborted || !(isOutcomeUnknown(error) || isTemporary(error, 'reading'))) throw error
+      // A script that saw a failure for now would send the reply again.
+      const what = `${messageId} is not acknowledged, which bridge admin ack ${messageId} does`
+      return output.note(`${what}: ${failureWords(error as Error)}`)
+    }
     output.note(`acknowledged ${messageId}`)
   })
 }
