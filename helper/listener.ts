@@ -182,6 +182,7 @@ export class Listener {
       return answerJson(response, answer.json)
     }
     await this.#transfer.requireSource()
+    this.#ending.signal.throwIfAborted()
     beginBytes(response, answer.bytes.size, answer.sha256)
     await this.#transfer.send(answer.bytes, response, release)
     response.end()
