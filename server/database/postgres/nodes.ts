@@ -153,8 +153,8 @@ export async function lookAtNodes(connection: PostgresConnection): Promise<SeenN
 }
 
 /**
- * Removes the nodes whose beats have stopped. Returns the table as it was before. Removes none if the beat of the
- * caller looks as old: then the clock of the database was set since.
+ * Removes the nodes whose last beat is much older than that of the caller. Returns the table as it was before.
+ * The clock of the database may be set after the beat of the caller.
  */
 export async function removeDead(connection: PostgresConnection, caller: string): Promise<SeenNode[]> {
   const query = { name: 'remove_dead', text: withoutDead, values: [caller] }
@@ -202,6 +202,6 @@ const all = `SELECT id, name, version, load_percent, waits, lag_ms,
   FROM nodes ORDER BY name, started_at`
 
 const withoutDead = `WITH dead AS (DELETE FROM nodes WHERE id IN (SELECT id FROM nodes
-    WHERE ${silentMs} > ${deadAfterMs} FOR UPDATE SKIP LOCKED)
-    AND EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND ${silentMs} <= ${deadAfterMs}))
+    WHERE abs(extract(epoch FROM (SELECT seen_at FROM nodes WHERE id = $1) - seen_at)) * 1000 > ${deadAfterMs}
+    FOR UPDATE SKIP LOCKED))
   ${all}`
