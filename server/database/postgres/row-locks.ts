@@ -31,7 +31,7 @@ export async function missingLocks(settings: ConnectionSettings): Promise<string
 }
 
 async function tryLocks(holder: PostgresConnection, other: PostgresConnection): Promise<string[]> {
-  await holder.query({ text: begin('5s') })
+  await holder.query({ text: begin('10s') })
   await holder.query({ text: `${row} FOR UPDATE` })
   await other.query({ text: begin('1s') })
   const before = await other.query<Version>({ text: row })
