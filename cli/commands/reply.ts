@@ -53,7 +53,7 @@ export async function reply(
   } finally {
     // The reply is stored, also if nobody listens for it.
     if (options.ack) {
-      // A script that saw a failure would send the reply again.
+      // A script that saw a failure for now would send the reply again.
       const ifRefused = `${messageId} is not acknowledged, which bridge ack ${messageId} does`
       const isStored = await acknowledge(context, agent, [messageId], ifRefused)
       if (isStored) context.output.note(`acknowledged ${messageId}`)

@@ -3,8 +3,9 @@ import type { Agent, CliContext } from '../context.ts'
 import { failureWords } from '../failures/failure-words.ts'
 
 /**
- * Acknowledges. Resolves to whether the node has stored it. If the node is unreachable, the outbox keeps the acknowledgement. If the node refuses it for now,
- * `ifRefused` says what becomes of it. The command goes on in both cases.
+ * Acknowledges. Resolves to whether the node has stored it. If the node is unreachable, the outbox keeps the
+ * acknowledgement. If the node refuses it for now, `ifRefused` says what becomes of it. The command goes on in
+ * both cases.
  */
 export async function acknowledge(
   context: CliContext,

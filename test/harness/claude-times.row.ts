@@ -16,7 +16,7 @@ afterEach(() => scene.close())
 
 const install = () => scene.run(['hooks', 'install', 'claude', '--profile', 'cleo'])
 
-/** The bound of a wake-up: on two free cores a command takes 0.4 s, and on busy ones everything takes longer. */
+/** The bound of a wake-up. On two free cores a command takes 0.4 s. On busy ones everything takes longer. */
 async function wakeMs(): Promise<number> {
   const began = performance.now()
   await scene.dora.bridge('peers')

@@ -92,7 +92,8 @@ inChromium('a screen reader', () => {
       await spoken.take()
       await act()
       const all: string[] = []
-      // The clock of the page runs faster than the node answers, so the page may believe that the node is silent.
+      // The clock of the page runs faster than the node answers. So the page may believe that the node is
+      // silent.
       const isAsked = (sentence: string) => words.includes(sentence) || !/the node/i.test(sentence)
       await expect
         .poll(async () => {

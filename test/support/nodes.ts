@@ -65,8 +65,8 @@ export const ownerAt = ({ url }: { readonly url: string }, owner: TestOwner): Te
   new TestOwner(url, owner.cookie)
 
 /**
- * Waits until readiness says how the node learns of commits of the others. After a test of notifications that a busy
- * machine has delayed by a second, the node repeats it only a minute later.
+ * Waits until readiness says how the node learns of commits of the others. The node tests whether
+ * notifications arrive. If a busy machine delays one by a second, the node tests again only a minute later.
  */
 export async function untilPeers({ url }: { readonly url: string }, mode: string): Promise<void> {
   const peers = async () => {

@@ -247,7 +247,7 @@ const generous = {
 const lowestPort = 15_000
 const highestPort = 31_999
 const portsOfWorker = 1000
-/** A port is bound only seconds after it was found, so no two test files that run at once may draw the same. */
+/** A port is bound only seconds after it was found. So test files that run at once draw from different ones. */
 const lowestOfWorker =
   lowestPort +
   portsOfWorker *

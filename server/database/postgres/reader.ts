@@ -7,8 +7,8 @@
  *   the reads that it affected run again, each on a snapshot of its own.
  * - If a table is locked for 2 s, or all connections are busy for 5 s, the read is refused. So it never waits
  *   for as long as another client holds a lock.
- * - If the process stands still for 10 s within a snapshot, the database ends it. Its locks would keep a migration
- *   waiting.
+ * - If the process stands still for 10 s within a snapshot, the database ends the snapshot. Otherwise its
+ *   locks would keep a migration waiting.
  * - A read awaits only queries of `db`, as a unit of work does.
  */
 import { ApiError } from '../../api-error.ts'

@@ -1,5 +1,6 @@
 /**
- * Reads which statements a client sends to PostgreSQL, and counts those of a group of writes, from BEGIN to COMMIT.
+ * Reads which statements a client sends to PostgreSQL. Counts those of a group of writes, from BEGIN to
+ * COMMIT.
  */
 
 /** Only a group of writes begins with it. */

@@ -129,7 +129,7 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     const poll = openPolls(there)
     await expect.poll(async () => (await rowOf()).map(({ listening }) => Number(listening))).toEqual([1])
     let sent = 0
-    // A pause of most of a second between two polls is stored, so a machine that stands still gets another try.
+    // A pause of most of a second between two polls is stored. A machine that stands still gets another try.
     const rowAfterRounds = async () => {
       const before = await rowOf()
       for (let round = 0; round < 3; round += 1) {

@@ -29,7 +29,10 @@ export interface LiveProject {
   readonly isStale: ReadonlySignal<boolean>
   /** Wall time of this browser at the last answer. */
   readonly heardAt: ReadonlySignal<number | undefined>
-  /** The node's present time, by its last answer and the time since; before that by the clock of this browser. */
+  /**
+   * The node's present time, by its last answer and the time since. Before the first answer it is that of
+   * `node-clock.ts`.
+   */
   readonly nodeNow: ReadonlySignal<number>
   readonly error: ReadonlySignal<unknown>
   /** Reads at once, after an action of this tab. */
