@@ -227,9 +227,15 @@ interface Parts {
 
 /**
  * A standby that was down for seconds continues from the WAL that the primary has kept. It looks for a primary
- * that recovers from a crash again after 200 ms instead of 5 s, because commits wait for it.
+ * that recovers from a crash again after 200 ms instead of 5 s, because commits wait for it. It says each second
+ * instead of every 10 s what it has. The primary ignores that until the standby has caught up.
  */
-const walKept = ['wal_keep_size = 256MB', 'wal_retrieve_retry_interval = 200ms', 'max_connections = 60']
+const walKept = [
+  'wal_keep_size = 256MB',
+  'wal_retrieve_retry_interval = 200ms',
+  'wal_receiver_status_interval = 1s',
+  'max_connections = 60',
+]
 
 /** Commits wait for the standby as soon as it has what was committed before. */
 async function requireStandby(primary: Cluster): Promise<void> {

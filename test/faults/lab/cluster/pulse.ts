@@ -7,6 +7,8 @@ import { machineMs } from '../client-log.ts'
 const everyMs = 50
 /** A commit that takes longer counts as not confirmed from its start. */
 const lateMs = 250
+/** After this time without a commit, the pulse prints what the server waits for. */
+const longMs = 3000
 
 export class Pulse {
   /** Times during which no commit was confirmed. */
@@ -47,7 +49,8 @@ export class Pulse {
   async #commit(): Promise<boolean> {
     try {
       this.#client ??= await connected(pulseOf(this.#primary()))
-      await this.#client.query('TRUNCATE beats')
+      const timer = setTimeout(() => void printWaits(this.#primary().url).catch(() => {}), longMs)
+      await this.#client.query('TRUNCATE beats').finally(() => clearTimeout(timer))
       return true
     } catch {
       const client = this.#client
@@ -62,6 +65,19 @@ export class Pulse {
     await this.#beating
     await this.#client?.end().catch(() => {})
   }
+}
+
+/** Prints the waits of all processes of a server, and the state of its standbys. */
+async function printWaits(url: string): Promise<void> {
+  const client = await connected(url).catch((error: Error) => error)
+  if (client instanceof Error) return void process.stderr.write(`no commit for long: ${client.message}\n`)
+  const { rows } = await client.query<{ line: string }>(`
+    SELECT concat_ws(' ', backend_type, state, wait_event_type, wait_event, left(query, 60)) AS line
+      FROM pg_stat_activity
+    UNION ALL SELECT concat_ws(' ', 'standby', state, sync_state, sent_lsn, flush_lsn, reply_time,
+      pg_current_wal_flush_lsn()) FROM pg_stat_replication`)
+  await client.end()
+  process.stderr.write(`no commit for long:\n${rows.map(({ line }) => line).join('\n')}\n`)
 }
 
 const pulseOf = ({ url }: Cluster): string => url.replace(/\/postgres$/, '/pulse')
