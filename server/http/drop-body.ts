@@ -30,7 +30,8 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
     if (reply.raw.writableFinished) close()
     else reply.raw.once('finish', close)
   }
-  raw.on('data', drop)
+  // What received the body so far may have paused it. Paused, it would keep the next request from being read.
+  raw.on('data', drop).resume()
   if (Number(headers['content-length'] ?? 0) <= droppedBytes) return
   reply.header('connection', 'close')
   // Node calls `destroySoon` after an answer with `Connection: close`. Its own implementation closes
