@@ -22,7 +22,9 @@ export async function* longPoll(
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const { leftMs, monotonicMs } = attempt.options
   do {
-    const waitSeconds = Math.min(limits.inboxWaitSeconds, Math.ceil(leftMs() / 1000))
+    // What came before may have taken longer than the time that was left.
+    const seconds = Math.max(0, Math.ceil(leftMs() / 1000))
+    const waitSeconds = Math.min(limits.inboxWaitSeconds, seconds)
     // One attempt: the answer of a broken one may be lost, and the listener must know. See catch-up.ts.
     const page = await inbox.read({ limit, waitSeconds, signal: attempt.signal, attempts: 1 })
     if (attempt.openedMs === undefined) {
