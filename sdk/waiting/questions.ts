@@ -102,8 +102,7 @@ export async function ask(
   const { signal } = options
   const draft = { ...dated, ...given, type: given.type ?? 'question' } as const
   const sent = await asking.messages.sendTo(to, draft, { idempotencyKey, signal })
-  onAsked?.(sent)
-  return wait(asking, sent.message, options)
+  return wait(asking, sent.message, options, () => onAsked?.(sent))
 }
 
 export async function answerTo(
@@ -121,11 +120,17 @@ export async function answerTo(
   )
 }
 
-async function wait(asking: Questioning, question: Message, options: AnswerOptions): Promise<Message> {
+/** Calls `onHeld` once the answer is reserved: who is told of the question may have it answered at once. */
+async function wait(
+  asking: Questioning,
+  question: Message,
+  options: AnswerOptions,
+  onHeld = () => {},
+): Promise<Message> {
   const { watch, hold } = asking
   const { signal, onConnection, acknowledge = true } = options
   const timeout = timeoutOf(options)
-  const release = await hold?.(question.id)
+  const release = await (hold?.(question.id) ?? Promise.resolve(undefined)).finally(onHeld)
   let got: Message | undefined
   try {
     const finish = (answer: Message) => acknowledged(asking, answer, signal)
