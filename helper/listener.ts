@@ -11,10 +11,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import net, { type AddressInfo, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type HelperErrorCode, helperErrors } from '../sdk/contract/helper/errors.ts'
 import { transferLimits } from '../sdk/contract/helper/limits.ts'
 import { PartError, platformCode } from '../sdk/parts/part-error.ts'
+import { runningTime } from '../sdk/parts/running-time.ts'
 import { answerJson, beginBytes, refuse, refuseRaw } from './answer.ts'
 import { headerOf, objection, type RawRequest, rawRequest } from './gate.ts'
 import { type Matched, match, requireFitting } from './routes.ts'
@@ -219,7 +219,7 @@ export class Listener {
 /** Waits for the promise, at most this time. */
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const timer = new AbortController()
-  await Promise.race([promise, sleep(ms, undefined, { signal: timer.signal }).catch(() => {})])
+  await Promise.race([promise, runningTime(ms, timer.signal).catch(() => {})])
   timer.abort()
 }
 

@@ -10,8 +10,8 @@
  * Contract §3 "Revoking … ends its waits, streams, uploads and downloads at once", §5 "an open wait or
  * upload".
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { PartError } from '../../../sdk/parts/part-error.ts'
+import { runningTime } from '../../../sdk/parts/running-time.ts'
 import { ApiError } from '../../api-error.ts'
 import type { Context } from '../../context.ts'
 import type { Db } from '../../database/tables.ts'
@@ -40,7 +40,7 @@ const everyMs = 1200
 /** @throws unavailable if the check takes too long */
 async function inTime(check: Promise<void>): Promise<void> {
   const answered = new AbortController()
-  const late = pause(everyMs, undefined, { ref: false, signal: answered.signal }).then(() => {
+  const late = runningTime(everyMs, answered.signal).then(() => {
     throw new ApiError('unavailable', {
       message: 'The node could not check in time whether the bytes may still move. Send the request again.',
       retryAfterMs: retryAfterMs.immediately,
