@@ -26,7 +26,7 @@ describe.skipIf(lacking !== '')(`the setup link at three nodes at once ${lacking
   beforeAll(async () => {
     cluster = await Cluster.start()
     nodes = await startNodes(cluster, 3)
-  }, 60_000)
+  })
   afterAll(async () => {
     await closeNodes(nodes)
     await cluster?.close()

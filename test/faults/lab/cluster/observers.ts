@@ -19,7 +19,9 @@ import { isSkewed } from './skew.ts'
 
 const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
-const patienceMs = 700
+const usualPatienceMs = 700
+/** Most time until each observer has one result more at the end. */
+const lastResultWithinMs = 60_000
 
 /** Claims that each sample asks about. */
 const sampledClaims = 4
@@ -33,6 +35,7 @@ export class Observers {
   readonly #oval: TestAgent
   readonly #projectId: string
   readonly #conversation: string
+  readonly #patienceMs: number
   readonly #followers: readonly Follower[]
   /** The follower of the inbox that the probes fill. */
   readonly #inbox: Follower
@@ -56,6 +59,7 @@ export class Observers {
     this.#oval = parts.oval
     this.#projectId = parts.projectId
     this.#conversation = parts.conversation
+    this.#patienceMs = parts.patienceMs
     this.#followers = parts.followers
     this.#inbox = parts.inbox
     const observers = [this.#probe(), this.#acknowledge(), this.#replay(), this.#sample()]
@@ -64,7 +68,8 @@ export class Observers {
     this.failed.catch(() => {})
   }
 
-  static async start(harness: Harness, projectId: string, seed: number): Promise<Observers> {
+  static async start(harness: Harness, projectId: string, options: ObserverOptions): Promise<Observers> {
+    const { seed, patienceMs = usualPatienceMs } = options
     const { owner, url } = harness
     const person = async (name: string) => {
       const { id } = await owner.createAgent(projectId, name)
@@ -103,7 +108,8 @@ export class Observers {
     ]
     const followers = readings.map((reading, index) => new Follower(reading, chanceFrom(seed + index)))
     const inbox = followers[readings.findIndex(({ what }) => what === 'messages')] as Follower
-    return new Observers(harness, { seed, projectId, ova, oval, conversation, followers, inbox })
+    const people = { ova, oval, conversation }
+    return new Observers(harness, { seed, patienceMs, projectId, ...people, followers, inbox })
   }
 
   get #node(): ServerProcess {
@@ -135,7 +141,7 @@ export class Observers {
         const reader = this.#at(this.#oval)
         const target = `/api/v1/${isTask ? 'tasks' : 'messages'}/${id}`
         const readMs = machineMs()
-        const reply = await answered(this.#noted(`a read of ${target}`, reader.call({ target })))
+        const reply = await this.#answered(this.#noted(`a read of ${target}`, reader.call({ target })))
         const status = reply?.status ?? 503
         const what = isTask ? `task ${id}` : `message ${id}`
         if (reply !== undefined && status < 500 && !isSkewed(reply)) {
@@ -160,7 +166,7 @@ export class Observers {
         }
     while (!this.#isOver) {
       const calling = this.#at(this.#ova).call(call)
-      const reply = await answered(this.#noted(`a write to ${call.target}`, calling))
+      const reply = await this.#answered(this.#noted(`a write to ${call.target}`, calling))
       if (reply?.status === 200) {
         const answer = reply.json as { id: string; message?: { id: string } }
         return answer.message?.id ?? answer.id
@@ -183,7 +189,7 @@ export class Observers {
       if (message_ids.length > 0) {
         const target = '/api/v1/acknowledgements'
         const calling = this.#at(this.#oval).call({ target, body: { message_ids }, key: null })
-        const reply = await answered(this.#noted('an acknowledgement', calling))
+        const reply = await this.#answered(this.#noted('an acknowledgement', calling))
         if (reply?.status === 200) {
           count += message_ids.length
           this.#lastMs.set('acknowledgement', machineMs())
@@ -249,7 +255,9 @@ export class Observers {
   async #holdersOf(taskId: string): Promise<Held[]> {
     const { nodes, owner } = this.#harness
     const target = `/api/admin/projects/${this.#projectId}/tasks/${taskId}`
-    const replies = await Promise.all(nodes.map((node) => answered(ownerAt(node, owner).call({ target }))))
+    const replies = await Promise.all(
+      nodes.map((node) => this.#answered(ownerAt(node, owner).call({ target }))),
+    )
     const claims = replies.flatMap((reply) =>
       reply?.status === 200 ? ((reply.json as Task).claim ?? []) : [],
     )
@@ -263,8 +271,15 @@ export class Observers {
 
   /** Ends observing, follows each list to its end, and returns what was seen. */
   async end(): Promise<Omit<ClusterRun, 'lanes'>> {
+    const fromMs = machineMs()
+    const isLate = () => [...this.#lastMs.values()].some((lastMs) => lastMs < fromMs)
+    while (isLate() && machineMs() - fromMs < lastResultWithinMs)
+      await Promise.race([sleep(pauseMs), this.failed])
     const endMs = machineMs()
-    const watches = [...this.#lastMs].map(([what, lastMs]) => ({ what, agoMs: endMs - lastMs }))
+    const watches = [...this.#lastMs].map(([what, lastMs]) => ({
+      what,
+      agoMs: lastMs < fromMs ? endMs - lastMs : 0,
+    }))
     this.#isOver = true
     await this.#working
     const followed = []
@@ -278,10 +293,23 @@ export class Observers {
     this.#isOver = true
     await this.#working.catch(() => {})
   }
+
+  /** Resolves with undefined if the node does not answer. */
+  #answered(call: Promise<Reply>): Promise<Reply | undefined> {
+    const late = sleep(this.#patienceMs, undefined, { ref: false })
+    return Promise.race([call.catch(() => undefined), late])
+  }
+}
+
+export interface ObserverOptions {
+  readonly seed: number
+  /** Most time for an answer, by default 700 ms. */
+  readonly patienceMs?: number | undefined
 }
 
 interface Parts {
   readonly seed: number
+  readonly patienceMs: number
   readonly projectId: string
   readonly ova: TestAgent
   readonly oval: TestAgent
@@ -293,12 +321,6 @@ interface Parts {
 /** Only an acknowledgement ends this refusal, not another try. */
 const isInboxFull = ({ status, json }: Reply): boolean =>
   status === 503 && (json as { details?: { limit?: string } }).details?.limit === 'inbox'
-
-/** Resolves with undefined if the node does not answer. */
-function answered(call: Promise<Reply>): Promise<Reply | undefined> {
-  const late = sleep(patienceMs, undefined, { ref: false })
-  return Promise.race([call.catch(() => undefined), late])
-}
 
 function outcomeOf({ status, json }: Reply): string {
   if (status === 200) return 'ok'

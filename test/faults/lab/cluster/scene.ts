@@ -17,6 +17,8 @@ import { kinds, Pair, type Step } from './story.ts'
 
 export interface SceneOptions extends HarnessOptions {
   readonly seed: number
+  /** Most time that the observers give a node to answer. */
+  readonly patienceMs?: number
   readonly pairs?: number
   readonly writers?: number
 }
@@ -43,7 +45,8 @@ export class Scene {
     this.#tick = setInterval(() => this.crew.serverStarted(), tickMs)
   }
 
-  static async start({ seed, pairs: count = 2, writers = 4, ...options }: SceneOptions): Promise<Scene> {
+  static async start(given: SceneOptions): Promise<Scene> {
+    const { seed, patienceMs, pairs: count = 2, writers = 4, ...options } = given
     const harness = await Harness.start(options)
     const pairs: Pair[] = []
     try {
@@ -53,7 +56,7 @@ export class Scene {
       const projectId = specs[0]?.enrolled.project.id ?? ''
       for (let index = 0; index < count; index += 1)
         pairs.push(await Pair.start(owner, projectId, `pair-${index}`, join(folder, `pair-${index}`)))
-      const observers = await Observers.start(harness, projectId, seed)
+      const observers = await Observers.start(harness, projectId, { seed, patienceMs })
       const pulse = await Pulse.start(() => harness.primary)
       const crew = new Crew(harness.url, specs)
       return new Scene(harness, { projectId, pairs, crew, observers, pulse })

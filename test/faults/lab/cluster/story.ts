@@ -116,13 +116,13 @@ export class Pair {
       return this.#at(text).promise
     }
     if (kind === 'question') {
-      const answer = await this.#settled(() => bridge.ask(to, text, { ...key, timeout: 60_000 }))
+      const answer = await this.#settled(() => bridge.ask(to, text, { ...key, timeout: 240_000 }))
       return this.asker.recorder.heard(answer)
     }
     if (kind === 'task') {
       const input = { assignee_agent_id: to, title: text, instructions: 'do it' }
       const { id } = await this.#settled(() => bridge.tasks.create(input, key))
-      const ended = await this.#settled(() => bridge.tasks.wait(id, { timeout: 60_000 }))
+      const ended = await this.#settled(() => bridge.tasks.wait(id, { timeout: 240_000 }))
       if (ended.state !== 'completed') throw new Error(`task ${id} is ${ended.state}`)
       return
     }
