@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 import { program } from '../support/program.ts'
 
 export interface Usage {

@@ -14,7 +14,7 @@ import { manifestDigest } from '../../sdk/transfers/wire/manifest.ts'
 import { trustOnly } from '../support/authorities.ts'
 import { type Chain, certificateChain } from '../support/certificates.ts'
 import { describeBytes, fileOf } from '../support/files.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 
 const manifest: Manifest = {
   version: '1',

@@ -1,14 +1,15 @@
 /** Commands of `listen --exec` and `task run` that resist when they are stopped: the program ends anyway. */
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
-import { afterEach, expect, test, vi } from 'vitest'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { runForMessage } from '../../cli/exec/run-for-message.ts'
 import { runTask } from '../../cli/exec/run-task.ts'
 import { ShellCommands, stopper } from '../../cli/exec/shell-commands.ts'
 import { type ClaimedTask, type Message, WorkStoppedError } from '../../sdk/index.ts'
 import { message } from '../support/bridges.ts'
-
-const limit = { timeout: 30_000 }
 
 const shell = new ShellCommands()
 const environment = { PATH: process.env.PATH }
@@ -19,21 +20,26 @@ afterEach(() => {
 
 test('a command of listen that ignores SIGTERM is killed after the grace period', async () => {
   const controller = new AbortController()
-  const command = { shell, command: `trap '' TERM; while :; do sleep 0.1; done`, environment }
+  const folder = await mkdtemp(join(tmpdir(), 'bridge-exec-stop-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const trapped = join(folder, 'trapped')
+  const text = `trap '' TERM; : > '${trapped}'; while :; do sleep 0.1; done`
+  const command = { shell, command: text, environment }
   const running = runForMessage(command, message() as unknown as Message, controller.signal, 200)
-  await setTimeout(300)
+  await expect.poll(() => existsSync(trapped)).toBe(true)
   controller.abort()
   expect(await running).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
-test('a stopped command of task run ends, although a process beside it holds its output', limit, async () => {
+test('a stopped command of task run ends, although a process beside it holds its output', async () => {
   const controller = new AbortController()
   const progress = Promise.withResolvers<void>()
   const task = { id: 'id', title: 'title', instructions: 'go', attempts: 1, due_at: null }
   const claimed = { task, leaseMs: 30_000, signal: controller.signal, progress: async () => {} }
   const run = {
     ...{ shell, graceMs: 1000, environment, nowMs: () => performance.now() },
-    command: `setsid sh -c 'echo $$; exec sleep 60' &`,
+    // The process beside it speaks after the shell has ended.
+    command: `setsid sh -c 'while kill -s 0 "$0" 2>/dev/null; do sleep 0.1; done; echo $$; exec sleep 60' $$ &`,
     show: () => progress.resolve(),
   }
   const running = runTask(run, claimed as unknown as ClaimedTask)

@@ -70,8 +70,8 @@ test('only a command that stores new values loads conf', async () => {
   ]) {
     expect([args, await loadedBy(...args)]).toEqual([args, client])
   }
-  // Only a command that stays open loads the package for sockets.
-  expect(await loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
+  // Only a command that stays open loads the package for sockets. On a busy machine a second may be over first.
+  await expect.poll(() => loadedBy('listen', '--timeout', '1')).toEqual([...client, 'ws'])
 })
 
 test('a hook loads no command and no client, also if it asks the node', async () => {
@@ -87,12 +87,13 @@ test('a hook loads no command and no client, also if it asks the node', async ()
   }
   const light = ['bridge.cjs', 'hooks.cjs']
   const asking = [...light, 'reader.cjs']
-  for (const [event, loaded] of [
-    ['SessionStart', asking],
-    // The start has just found nothing.
-    ['UserPromptSubmit', light],
-    ['PostToolUse', light],
-    ['Stop', asking],
-  ] as const)
-    expect([event, await hook(event)]).toEqual([event, loaded])
+  // A hook of a busy machine gives up before it has asked, and one that comes late asks again.
+  await expect.poll(() => hook('SessionStart')).toEqual(asking)
+  const promptAfterStart = async () => {
+    await hook('SessionStart')
+    return hook('UserPromptSubmit')
+  }
+  await expect.poll(promptAfterStart).toEqual(light)
+  expect(await hook('PostToolUse')).toEqual(light)
+  await expect.poll(() => hook('Stop')).toEqual(asking)
 })

@@ -89,7 +89,7 @@ test('--ack journal acknowledges no message for a closed reader', async () => {
   expect(bodies((await dan.bridge(...journal)).stdout)).toEqual(['two'])
   // A printed message is offered again, and is acknowledged without being printed twice.
   bridge.clock.advance(61)
-  expect((await dan.bridge('listen', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
+  expect((await dan.bridge('listen', '--once', '--timeout', '1', '--ack', 'journal')).stdout).toBe('')
   expect((await dan.bridge('inbox')).stderr).toBe('no unacknowledged messages\n')
 })
 

@@ -237,7 +237,7 @@ test('a killed runner kills its command, and leaves its task to the next runner'
   const [pid, told] = [join(home.folder, 'pid'), join(home.folder, 'told')]
   // The command receives the signal to stop, and continues.
   const exec = `echo $$ > '${pid}'; trap 'echo stop > ${told}' TERM; echo begun; while :; do sleep 0.1; done`
-  const started = home.start(['task', 'run', '--exec', exec, '--grace', '1s', '--profile', 'eve'])
+  const started = home.start(['task', 'run', '--exec', exec, '--grace', '3s', '--profile', 'eve'])
   await started.said(/begun/)
   started.child.kill('SIGKILL')
   await untilGone(Number(await readFile(pid, 'utf8')))

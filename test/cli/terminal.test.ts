@@ -153,8 +153,8 @@ test('a prompt pasted on a terminal is read to its end, without echo, and names 
   const terminal = inTerminal('bridge enroll', home)
   await terminal.shows('enrolment code, or the whole prompt: ')
   const lines = ['You are the agent.', '', `agent-bridge enroll --url ${node.url} --profile new <<'CODE'`]
-  terminal.type(`${lines.join('\r')}\r`)
-  terminal.type(`enroll_${code}\rCODE\r\r3. echo this line is not for a shell\r`)
+  const end = `enroll_${code}\rCODE\r\r3. echo this line is not for a shell\r`
+  terminal.type(`${lines.join('\r')}\r${end}`)
   expect(await terminal.ended).toBe(3)
   expect(terminal.sent()).toMatch(/^enrolment code, or the whole prompt: \r\nbridge: no\./)
   for (const secret of [code, 'not for a shell']) expect(terminal.sent()).not.toContain(secret)

@@ -6,9 +6,9 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
+import { freePort } from '../support/free-port.ts'
 import { Balancer, hasBalancer } from '../support/haproxy.ts'
 import { exchange } from '../support/http.ts'
-import { freePort } from '../support/process.ts'
 
 const published = new URL('../../examples/deploy/haproxy-nodes.cfg', import.meta.url)
 
@@ -39,9 +39,9 @@ describe.runIf(hasBalancer)('behind HAProxy', () => {
 
   test('a node that stopped is out until its readiness answers the check', async () => {
     await bridge.server.stop()
-    await expect.poll(status, { timeout: 20_000 }).toBe(503)
+    await expect.poll(status).toBe(503)
     bridge = await bridge.restart()
     // HAProxy sends no request to a node that it took out, so only a check takes the node in again.
-    await expect.poll(status, { timeout: 20_000 }).toBe(200)
+    await expect.poll(status).toBe(200)
   })
 })

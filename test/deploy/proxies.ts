@@ -12,7 +12,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { certificateChain } from '../support/certificates.ts'
-import { freePort } from '../support/process.ts'
+import { freePort } from '../support/free-port.ts'
 
 export interface ReverseProxy {
   /** The address with TLS, for clients. */

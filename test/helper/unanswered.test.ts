@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWith, type TestHelper } from './test-helper.ts'
 
-const answerMs = 6000
+const answerMs = 60_000
 const bytes = randomBytes(2500)
 const part = bytes.subarray(0, 1000).toString('latin1')
 const methods = ['GET', 'PUT', 'POST', 'DELETE']

@@ -174,13 +174,15 @@ test('a rate refusal is retried, and a lasting one is reported, because it may h
 
 test('listening ends at its time limit without waiting longer', async () => {
   const clock = testClock()
+  clock.hold()
   const { url, heard } = await node((_heard, nth, response) => {
     clock.advance(15)
     gives(message(nth))(_heard, nth, response)
   })
   const until = new Date(clock().getTime() + 25_000)
   const pages: ReceivedPage[] = []
-  for await (const one of bridgeAt(url, { clock }).pages({ until })) pages.push(one)
+  for await (const one of bridgeAt(url, { clock, monotonicMs: clock.elapsedMs }).pages({ until }))
+    pages.push(one)
   expect(pages).toHaveLength(2)
   expect(heard.map(({ url: target }) => target)).toEqual([
     '/api/v1/inbox?wait_seconds=20',
@@ -193,13 +195,14 @@ test.each([
   [{ idle_seconds: 45, empty_polls: null }, 4],
 ])("the owner's policy %j ends listening", async (policy, polls) => {
   const clock = testClock()
+  clock.hold()
   // The first page contains a message, so the counted time starts after it.
   const { url, heard } = await node((_heard, nth, response) => {
     clock.advance(20)
     answerJson(response, 200, nth === 1 ? page(message(1)) : page())
   })
   const sessions = sharedSessions({ ...startedSession, policy })
-  for await (const _ of bridgeAt(url, { clock, sessions }).pages());
+  for await (const _ of bridgeAt(url, { clock, monotonicMs: clock.elapsedMs, sessions }).pages());
   expect(heard).toHaveLength(polls)
 })
 

@@ -12,10 +12,11 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { backUp } from '../../server/host/backups/backup.ts'
 import { claimBody, enroll, legacyAgent, type TestAgent } from '../support/agent.ts'
+import { freePort } from '../support/free-port.ts'
 import { exchange, type Reply } from '../support/http.ts'
 import { cookieOf, ownerPassword, setUpOwner, TestOwner } from '../support/owner.ts'
 import { isOnPostgres } from '../support/postgres.ts'
-import { freePort, type ServerProcess, startServerProcess } from '../support/process.ts'
+import { type ServerProcess, startServerProcess } from '../support/process.ts'
 import { openStore, storedBytes } from '../support/test-store.ts'
 
 /** The secret as text, and as the bytes and hex digits that a base64url token encodes. */

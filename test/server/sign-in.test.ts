@@ -60,7 +60,8 @@ test('a password that changes during its check is refused', async () => {
 })
 
 test("wrong passwords under the owner's name do not delay the signed-in owner", async () => {
-  const own = await startBridge()
+  // The first delay is one second, which a busy machine may need for the next request.
+  const own = await startBridge({ monotonicMs: () => 0 })
   for (let n = 0; n < 5; n += 1) await signIn(own, ownerName, 'a wrong password')
   expect(told(await signIn(own, ownerName, ownerPassword))).toEqual([429, 'rate_limited'])
   expect((await confirm(own, ownerPassword)).status).toBe(200)

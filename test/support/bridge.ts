@@ -14,6 +14,7 @@ import { type RunningServer, startServer } from '../../server/server.ts'
 import type { SettingName } from '../../server/settings.ts'
 import { enroll, type TestAgent } from './agent.ts'
 import { type TestClock, testClock } from './clock.ts'
+import { freePort } from './free-port.ts'
 import { dropConnections } from './http.ts'
 import { makeInstallation } from './installation.ts'
 import { setUpOwner, type TestOwner } from './owner.ts'
@@ -57,7 +58,9 @@ export interface BridgeOptions {
   readonly clientFolder?: string | undefined
 }
 
-export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
+export async function startBridge(given: BridgeOptions = {}): Promise<TestBridge> {
+  // The same after a restart, so nothing else may take it meanwhile.
+  const options = { ...given, settings: { port: String(await freePort()), ...given.settings } }
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'bridge-')))
   const clock = options.clock ?? testClock()
   const config = configFor(data, options)

@@ -22,7 +22,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { freePort } from './process.ts'
+import { freePort } from './free-port.ts'
 
 const programs = globSync('/usr/lib/postgresql/*/bin').sort().at(-1)
 

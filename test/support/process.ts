@@ -11,7 +11,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
@@ -20,6 +19,7 @@ import { readConfig } from '../../server/config.ts'
 import { initServer, issueSetupLink } from '../../server/host/init.ts'
 import type { SettingName } from '../../server/settings.ts'
 import type { Control } from './broken-store.ts'
+import { freePort } from './free-port.ts'
 import { makeInstallation } from './installation.ts'
 import { dropDatabase, storeSettings } from './postgres.ts'
 import { compileCache, program } from './program.ts'
@@ -243,30 +243,3 @@ const generous = {
   public_burst: '100000',
   failed_auth_per_minute: '100000',
 } as const
-
-const lowestPort = 15_000
-const highestPort = 31_999
-const portsOfWorker = 1000
-/** A port is bound only seconds after it was found. So test files that run at once draw from different ones. */
-const lowestOfWorker =
-  lowestPort +
-  portsOfWorker *
-    (Number(process.env.VITEST_POOL_ID ?? 0) % Math.floor((highestPort - lowestPort) / portsOfWorker))
-let lastPort = Math.floor(Math.random() * portsOfWorker)
-
-/** Finds a free port outside the range for outgoing connections. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    lastPort = (lastPort + 1) % portsOfWorker
-    const port = lowestOfWorker + lastPort
-    const probe = createServer()
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(false))
-      probe.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!free) continue
-    probe.close()
-    await once(probe, 'close')
-    return port
-  }
-}

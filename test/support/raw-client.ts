@@ -142,7 +142,7 @@ export class RawConnection {
   }
 }
 
-const patienceMs = 10_000
+const patienceMs = 60_000
 
 export interface ExchangeOptions {
   /** Closes the sending side after the bytes. */

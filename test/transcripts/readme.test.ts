@@ -1,26 +1,16 @@
 /** The commands in the console blocks of the README and of docs/by-hand.md, run exactly, print the shown output. */
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { installPackage } from '../support/installed.ts'
 import { dropDatabase, hostEnvironment, isOnPostgres, makeEmptyDatabase } from '../support/postgres.ts'
 import { program } from '../support/program.ts'
 import { matches, type Running, readSteps, run } from './transcript.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-
-/** Finds a free port, which replaces the README's. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
 
 /** The values that later commands take from earlier output, by the words that stand for them. */
 const sources: readonly [string, RegExp][] = [

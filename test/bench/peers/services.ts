@@ -11,7 +11,7 @@ import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync,
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../../support/process.ts'
+import { freePort } from '../../support/free-port.ts'
 
 export interface Service {
   /** The address for a peer's program: a connection string or a port. */

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../../support/process.ts'
+import { freePort } from '../../support/free-port.ts'
 
 export interface Wormhole {
   /** Milliseconds from the start of both commands to the exit of the receiving one. */

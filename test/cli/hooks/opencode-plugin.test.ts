@@ -58,7 +58,7 @@ async function load(notices: Record<string, unknown>, slow: readonly string[] = 
   )
   const facts = {
     hook: [process.execPath, hook],
-    hookMs: 10_000,
+    hookMs: 60_000,
     server: ['/node', '/bridge', 'mcp'],
     name: 'agent-bridge',
   }
@@ -113,7 +113,7 @@ test('the first prompt waits for the notice of the start, however slow its hook 
   const plugin = await load({ 'session.created': { notice: 'start' } }, ['session.created'])
   await plugin.event(created)
   const first = ask(plugin)
-  await vi.waitFor(async () => expect(await events()).toEqual(['session.created']), 10_000)
+  await vi.waitFor(async () => expect(await events()).toEqual(['session.created']), 60_000)
   await writeFile(join(folder, 'go'), '')
   expect(await first).toBe('start')
   expect(await ask(plugin)).toBeUndefined()
@@ -142,14 +142,14 @@ test('a prompt before the event of a session of a subagent gets nothing', async 
 test('at the end of a turn the notice continues it, and the next end says so; then the waiter runs', async () => {
   const plugin = await load({ 'session.idle': { notice: 'mail' } })
   await plugin.event(idle)
-  await vi.waitFor(() => expect(prompts).toHaveLength(1), 10_000)
+  await vi.waitFor(() => expect(prompts).toHaveLength(1), 60_000)
   expect(prompts[0]).toEqual({
     path: { id: 's1' },
     body: { parts: [{ type: 'text', text: 'mail', synthetic: true }] },
   })
   await plugin.event(idle)
-  await vi.waitFor(() => expect(prompts).toHaveLength(2), 10_000)
-  await vi.waitFor(async () => expect(await events()).toContain('wait'), 10_000)
+  await vi.waitFor(() => expect(prompts).toHaveLength(2), 60_000)
+  await vi.waitFor(async () => expect(await events()).toContain('wait'), 60_000)
   const ends = (await inputs()).filter((input) => input.hook_event_name === 'session.idle')
   expect(ends.map((input) => input.stop_hook_active)).toEqual([false, true])
 })
@@ -165,7 +165,7 @@ test('in opencode run, mail at the end of a text goes into the running turn, onc
   const parts = [{ type: 'text', text: 'mail', synthetic: true }]
   expect(prompts).toEqual([{ path: { id: 's1' }, body: { parts, noReply: true } }])
   await plugin.event(idle)
-  await vi.waitFor(async () => expect(await events()).toContain('wait'), 10_000)
+  await vi.waitFor(async () => expect(await events()).toContain('wait'), 60_000)
   expect((await inputs()).map((input) => input.stop_hook_active)).toEqual([false, true, undefined])
 
   process.argv = ['bun', '/opencode', '--prompt', 'hello']
@@ -178,7 +178,7 @@ test('in opencode run, mail at the end of a text goes into the running turn, onc
 test('a waiter with mail wakes the idle session', async () => {
   const plugin = await load({ wait: { notice: 'mail' } })
   await plugin.event(idle)
-  await vi.waitFor(() => expect(prompts.map(({ body }) => body.parts[0]?.text)).toEqual(['mail']), 10_000)
+  await vi.waitFor(() => expect(prompts.map(({ body }) => body.parts[0]?.text)).toEqual(['mail']), 60_000)
   expect(await events()).toEqual(['session.idle', 'wait'])
 })
 

@@ -244,9 +244,11 @@ test('a session is left alone if the hooks are bound to other folders only', asy
 test('a prompt right after a start that found nothing asks nothing, until the waiter finds mail', async () => {
   const { agent, frame } = session()
   const prompt = () => frame.run('claude', 'UserPromptSubmit')
+  const goOn = clock.hold()
   await frame.run('claude', 'SessionStart')
   await send(agent)
   expect((await prompt()).stdout).toBe('')
+  goOn()
   // The end of the turn tells of it.
   expect(contextOf(await frame.run('claude', 'Stop'))).toContain('benno 1')
 

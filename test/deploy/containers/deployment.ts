@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'yaml'
-import { freePort } from '../../support/process.ts'
+import { freePort } from '../../support/free-port.ts'
 import type { Engine } from './engine.ts'
 
 const clone = join(import.meta.dirname, '../../..')

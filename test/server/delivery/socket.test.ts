@@ -302,11 +302,12 @@ test('an internal error of the server ends the socket with 1012, because the cre
 
 test('a stopping server does not wait for sockets that never authenticated or no longer answer', async () => {
   const own = await startBridge()
-  const silent = openSocket(own.ben, null)
-  await once(silent.socket, 'open')
   const deaf = openSocket(own.ada)
   await deaf.opened
   deaf.pause()
+  // It has five seconds to authenticate.
+  const silent = openSocket(own.ben, null)
+  await once(silent.socket, 'open')
   const began = performance.now()
   await own.close()
   // A server that waits closes its connections after ten seconds.

@@ -28,6 +28,7 @@ function captured(agent: TestAgent, target: string, body?: object): () => Promis
 test('150 replays of a request are charged to the address that sends them and not to its agent', async () => {
   bridge = await startBridge({
     settings: { rate_per_second: '1', rate_burst: '40', failed_auth_per_minute: '3' },
+    monotonicMs: () => 0,
   })
   const send = captured(bridge.ada, '/api/v1/bootstrap')
   expect((await send()).status).toBe(200)

@@ -4,7 +4,7 @@
  *
  * Contract §5 "Lifetimes".
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { type GoesOn, type Lifetime, lifetimesOf } from './lifetimes.ts'
 
@@ -39,6 +39,7 @@ describe.each(Object.entries(lifetimes))('%s', (_, lifetime) => {
   const { seconds, begin } = lifetime
 
   test.each(directions)('ends on time, and not early, when the clock is set %s', async (_direction, sign) => {
+    onTestFinished(bridge.clock.hold())
     const [early, late] = [await begin(), await begin()]
     bridge.clock.step(sign * hour)
     await pass(lifetime, seconds / 2, early, late)
@@ -51,6 +52,7 @@ describe.each(Object.entries(lifetimes))('%s', (_, lifetime) => {
   })
 
   test('is not revived by a clock that is set back', async () => {
+    onTestFinished(bridge.clock.hold())
     const goesOn = await begin()
     await pass(lifetime, seconds + 1, goesOn)
     bridge.clock.step(-day)

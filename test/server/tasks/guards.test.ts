@@ -284,6 +284,7 @@ function listening(open: (agent: TestAgent) => OpenStream, agent: TestAgent): Op
 }
 
 test('a deleted project deletes its tasks, held or not', async () => {
+  onTestFinished(world.bridge.clock.hold())
   const { ben, id, held, project } = await claimed({ claim_ttl_seconds: 30 })
   const { projects } = await world.owner.ok<{ projects: { id: string; name: string }[] }>({
     target: '/api/admin?limit=100',

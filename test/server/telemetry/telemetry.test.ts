@@ -123,6 +123,7 @@ describe('the history of a host', () => {
 
   test('has the last sample of each minute, oldest first, and leaves silent minutes out', async () => {
     const { clock } = world.bridge
+    onTestFinished(clock.hold())
     for (const [seconds, cpu_percent] of [
       [0, 1],
       [61, 2],

@@ -62,12 +62,13 @@ const stalls = 'slower than 64 KiB in ten seconds'
 
 /** Lets the store stall, and the node give it up soon. */
 function stall(faults: ObjectStore['faults']): void {
-  pace.progressMs = 300
+  // A body may make no progress meanwhile, because this process stalls.
+  Object.assign(pace, { progressMs: 300, progressBytes: 0 })
   store.faults = faults
 }
 
 function mend(): void {
-  pace.progressMs = patientMs
+  Object.assign(pace, { progressMs: patientMs, progressBytes: 64 * 1024 })
   store.faults = {}
 }
 
@@ -291,7 +292,7 @@ describe('a download', () => {
     store.faults = {
       beforeChunk: async () => {
         chunks += 1
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        await new Promise((resolve) => setTimeout(resolve, 1000))
       },
     }
     const cut = expect(download(id)).rejects.toThrow()
@@ -301,7 +302,7 @@ describe('a download', () => {
     )
     const since = performance.now()
     await cut
-    expect(performance.now() - since).toBeLessThan(2500)
+    expect(performance.now() - since).toBeLessThan(10_000)
   })
 })
 

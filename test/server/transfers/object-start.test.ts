@@ -10,11 +10,11 @@ import { readConfig } from '../../../server/config.ts'
 import { examine } from '../../../server/host/doctor.ts'
 import { startServer } from '../../../server/server.ts'
 import { startBridge } from '../../support/bridge.ts'
+import { freePort } from '../../support/free-port.ts'
 import { exchange } from '../../support/http.ts'
 import { makeInstallation } from '../../support/installation.ts'
 import { type ObjectStore, startObjectStore, testKeys } from '../../support/object-store.ts'
 import { dropDatabase, storeSettings } from '../../support/postgres.ts'
-import { freePort } from '../../support/process.ts'
 import { soon } from '../../support/waits.ts'
 
 let store: ObjectStore
@@ -110,9 +110,7 @@ test('a store that does not answer at the start leaves the node running and not 
     checks: { storage: false, database: true },
   })
   store.faults = {}
-  await vi.waitFor(async () => expect(await ready()).toMatchObject({ ready: true, packages: true }), {
-    timeout: 30_000,
-  })
+  await vi.waitFor(async () => expect(await ready()).toMatchObject({ ready: true, packages: true }), soon)
 })
 
 test.each<[string, () => Promise<object>, text: RegExp, remedy: RegExp]>([
