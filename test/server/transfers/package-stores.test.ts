@@ -2,7 +2,7 @@
  * Packages over each store: parts, resume, finalize, download, removal and quota are the same. Contract §9.
  */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import {
@@ -18,8 +18,6 @@ import {
   told,
   upload,
 } from '../../support/files.ts'
-import { RawConnection, requestText } from '../../support/raw-client.ts'
-import { watchServed } from '../../support/served.ts'
 import { soon } from '../../support/waits.ts'
 import { type PackageWorld, packageWorlds } from './package-worlds.ts'
 
@@ -125,31 +123,6 @@ describe.each(packageWorlds)('a package in %s', (_, start) => {
     await cancel(transfer)
     expect(await half.finish()).toBeOneOf([409, 'cut'])
     await vi.waitFor(async () => expect(await world.count(id)).toBeOneOf([0, undefined]), soon)
-  })
-
-  test('refuses a part that is under way, and answers the next request of its connection', async () => {
-    const transfer = await offered()
-    const { id } = transfer
-    const target = `/api/v1/transfers/${id}/package/parts/0`
-    const body = part(0)
-    const headers = [
-      ...ada.sign({ method: 'PUT', target, body, key: null }, body),
-      ['Connection', 'keep-alive'] as const,
-      ['Content-Length', String(body.length)] as const,
-    ]
-    const connection = new RawConnection(ada.baseUrl).send(requestText({ method: 'PUT', target, headers }))
-    const served = watchServed()
-    onTestFinished(() => served.stop())
-    const side = await served.of(connection.socket)
-    connection.send(body.subarray(0, 100_000))
-    await expect.poll(() => side.bytesRead).toBeGreaterThan(100_000)
-    await cancel(transfer)
-    const [refused] = await connection.replies(1)
-    expect(refused?.status).toBe(409)
-    // A proxy sends the rest of the body, and then a request of another client.
-    connection.send(body.subarray(100_000)).send(requestText({ target: '/api/health' }))
-    expect((await connection.replies(2)).map(({ status }) => status)).toEqual([409, 200])
-    connection.leave()
   })
 
   test('reserves its bytes until they are removed', async () => {
