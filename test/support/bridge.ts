@@ -58,12 +58,12 @@ export interface BridgeOptions {
   readonly clientFolder?: string | undefined
 }
 
-export async function startBridge(given: BridgeOptions = {}): Promise<TestBridge> {
-  // The same after a restart, so nothing else may take it meanwhile.
-  const options = { ...given, settings: { port: String(await freePort()), ...given.settings } }
+export async function startBridge(options: BridgeOptions = {}): Promise<TestBridge> {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'bridge-')))
   const clock = options.clock ?? testClock()
-  const config = configFor(data, options)
+  // The port is the same after a restart, so no other test may take it meanwhile.
+  const settings = { port: String(await freePort()), ...options.settings }
+  const config = configFor(data, { ...options, settings })
   await makeInstallation(config)
   const server = await startServer(config, chance(options, clock))
   const owner = await setUpOwner(server.url, server.setupLink ?? '')
