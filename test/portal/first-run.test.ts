@@ -31,7 +31,7 @@ inChromium('the first run', () => {
     expectTree(visitor.page, `first-run-${name}`, [
       [/(textbox "Prompt of \w+"): .*/g, '$1: (prompt)'],
       [/\b(\d+ (s|min) ago|(?<!Listening )now)\b/g, '(ago)'],
-      [/ \(code good for \d+ min\)/g, ''],
+      [/ \(code good for (\d+ min|1 h)\)/g, ''],
       [/\b(\d+ min|\d\d:\d\d:\d\d)\b/g, '(time)'],
       [/^- status.*$/gm, '- status'],
     ])
