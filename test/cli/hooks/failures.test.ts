@@ -90,12 +90,18 @@ test('a node that does not answer: the program gives up before 3 seconds', async
     CLAUDE_PID: String(process.pid),
   }
   const options = { stdin: JSON.stringify({ session_id: 's1', cwd: '/' }), environment }
-  const ended = await TestHome.at(desk.folder).run(['hooks', 'run', 'claude', 'Stop'], options)
-  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
-  const [line, ...more] = frame.log
-  expect(more).toEqual([])
-  expect(line).toMatchObject({ event: 'Stop', failed: true, outcome: 'deadline' })
-  expect(line?.ms).toBeGreaterThan(2500)
+  const gaveUpAfterMs = async () => {
+    const before = frame.log.length
+    const ended = await TestHome.at(desk.folder).run(['hooks', 'run', 'claude', 'Stop'], options)
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
+    const [line, ...more] = frame.log.slice(before)
+    expect(more).toEqual([])
+    expect(line).toMatchObject({ event: 'Stop', failed: true, outcome: 'deadline' })
+    expect(line?.ms).toBeGreaterThan(2500)
+    return line?.ms
+  }
+  // On a busy machine the process may stand still meanwhile, and then the test runs it again.
+  await expect.poll(gaveUpAfterMs).toBeLessThan(2950)
 })
 
 test.each([

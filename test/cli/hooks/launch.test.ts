@@ -47,12 +47,13 @@ async function started(
   const cache = { XDG_CACHE_HOME: join(desk.home, 'cache') }
   const environment = { ...cache, ...(await programIn(desk, harness, script)), ...more }
   const before = await treeOf(desk.folder)
-  const { code, stdout, stderr } = await machine.run(
-    ['run', harness, '--profile', 'cleo', '--', '--resume', 'a b'],
-    { environment },
-  )
+  const args = ['run', harness, '--profile', 'cleo', '--', '--resume', 'a b']
+  const isLate = ({ stderr: text }: { readonly stderr: string }) => text.includes('did not answer within')
+  let ended = await machine.run(args, { environment })
   // A busy machine may not let the node answer in time. The harness starts anyway.
-  expect([code, stderr]).toEqual([0, expect.stringMatching(/^$|did not answer within 2 seconds/)])
+  for (let again = 0; isLate(ended) && again < 5; again += 1) ended = await machine.run(args, { environment })
+  const { code, stdout, stderr } = ended
+  expect([code, stderr]).toEqual([0, ''])
   expect(await treeOf(desk.folder)).toEqual(before)
   return JSON.parse(stdout)
 }

@@ -243,19 +243,23 @@ describe('refusals', () => {
 describe('as a process', () => {
   const request = `${JSON.stringify(initialize('2025-06-18'))}\n`
 
-  test('it ends at once when its standard input closes, and has printed JSON-RPC only', async () => {
+  test('it ends within 500 ms when its standard input closes, and has printed JSON-RPC only', async () => {
     const home = TestHome.at(desk.folder)
-    const started = home.start(['mcp', '--profile', 'nobody'])
-    started.child.stdin.write(request)
-    await started.printed(/\n/)
-    const since = performance.now()
-    started.child.stdin.end()
-    const { code, stdout, stderr } = await started.ended
-    // A call may take 50 s.
-    expect(performance.now() - since).toBeLessThan(20_000)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    for (const line of stdout.trimEnd().split('\n'))
-      expect((JSON.parse(line) as Response).jsonrpc).toBe('2.0')
+    const endedAfterMs = async () => {
+      const started = home.start(['mcp', '--profile', 'nobody'])
+      started.child.stdin.write(request)
+      await started.printed(/\n/)
+      const since = performance.now()
+      started.child.stdin.end()
+      const { code, stdout, stderr } = await started.ended
+      const tookMs = performance.now() - since
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      for (const line of stdout.trimEnd().split('\n'))
+        expect((JSON.parse(line) as Response).jsonrpc).toBe('2.0')
+      return tookMs
+    }
+    // On a busy machine the process may stand still meanwhile, and then the test runs it again.
+    await expect.poll(endedAfterMs).toBeLessThan(500)
   })
 
   test('SIGTERM ends it', async () => {

@@ -286,7 +286,7 @@ describe('a download', () => {
     expect(told(await download(id))).toEqual([404, 'not_found'])
   })
 
-  test('stops within 2.5 seconds after another node ended the transfer', async () => {
+  test('stops before its end when another node ended the transfer', async () => {
     const { id } = await accepted()
     let chunks = 0
     store.faults = {
