@@ -169,7 +169,8 @@ const interrupted = (): CommandError => new CommandError('interrupted', 'interru
 const lastEvents = ['end', 'close'] as const
 
 /**
- * Calls `leave` at the end of the keys: an abort has destroyed standard input, or the terminal is gone. Returns a function that stops watching.
+ * Calls `leave` at the end of the keys: an abort has destroyed standard input, or the terminal is gone.
+ * Returns a function that stops watching.
  */
 function onLastKey(stdin: Readable, leave: () => void): () => void {
   for (const name of lastEvents) stdin.once(name, leave)

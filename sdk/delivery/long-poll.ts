@@ -22,7 +22,7 @@ export async function* longPoll(
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const { leftMs, monotonicMs } = attempt.options
   do {
-    // What came before may have taken longer than the time that was left.
+    // The caller may have handled earlier pages beyond the end of its time.
     const seconds = Math.max(0, Math.ceil(leftMs() / 1000))
     const waitSeconds = Math.min(limits.inboxWaitSeconds, seconds)
     // One attempt: the answer of a broken one may be lost, and the listener must know. See catch-up.ts.

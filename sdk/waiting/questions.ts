@@ -120,7 +120,7 @@ export async function answerTo(
   )
 }
 
-/** Calls `onHeld` once the answer is reserved: who is told of the question may have it answered at once. */
+/** Calls `onHeld` once the answer is reserved, because the other side may answer at once. */
 async function wait(
   asking: Questioning,
   question: Message,

@@ -30,7 +30,7 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
     if (reply.raw.writableFinished) close()
     else reply.raw.once('finish', close)
   }
-  // What received the body so far may have paused it. Paused, it would keep the next request from being read.
+  // The receiver of a part pauses the body when it fails. The node could then not read the next request.
   raw.on('data', drop).resume()
   if (Number(headers['content-length'] ?? 0) <= droppedBytes) return
   reply.header('connection', 'close')

@@ -245,7 +245,7 @@ describe('the expiry', () => {
       const isReceived = async () => (await exchange(port, finalize)).error === 'transfer_busy'
       await expect.poll(isReceived).toBe(true)
       const stopped = stop()
-      // A busy machine may let no turn pass before a short time for the answers is over.
+      // A busy machine may let a short time for the answers pass within one turn of the event loop.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
       await stopped
       expect((await answer).error).toBe('expired')

@@ -1,4 +1,4 @@
-/** One long-poll after another, also when the time of the listener is over before the first. */
+/** The seconds that each long-poll asks for, also if the time of the listener has ended before the first. */
 import { expect, test } from 'vitest'
 import type { Attempt } from '../../../sdk/delivery/attempt.ts'
 import { longPoll } from '../../../sdk/delivery/long-poll.ts'

@@ -1,4 +1,4 @@
-/** A question is told only after its answer is reserved: who is told may have it answered at once. */
+/** `ask` reserves the answer before it calls `onAsked`, because the other side may answer at once. */
 import { expect, test } from 'vitest'
 import { ask, type Questioning } from '../../../sdk/waiting/questions.ts'
 
