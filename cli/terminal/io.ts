@@ -192,9 +192,14 @@ function readPaste(
   return new Promise((resolve, reject) => {
     let text = ''
     let timer: NodeJS.Timeout | undefined
+    let look: NodeJS.Immediate | undefined
     let isTold = false
-    const end = (settle: () => void) => {
+    const stopTimer = () => {
       clearTimeout(timer)
+      clearImmediate(look)
+    }
+    const end = (settle: () => void) => {
+      stopTimer()
       stopWatching()
       stdin.off('data', onData)
       stdin.setRawMode?.(false)
@@ -209,13 +214,14 @@ function readPaste(
       isTold = true
     }
     const onData = (chunk: Buffer | string) => {
-      clearTimeout(timer)
+      stopTimer()
       for (const key of String(chunk)) {
         if (key === '\u0003') return end(() => reject(interrupted()))
         if (key === '\u0004') return end(() => resolve(text))
         text = key === '\u007f' || key === '\b' ? text.slice(0, -1) : text + (key === '\r' ? '\n' : key)
       }
-      timer = setTimeout(endIfWhole, quietMs)
+      // After a process has stood still, timers come first, then the keys that arrived meanwhile.
+      timer = setTimeout(() => (look = setImmediate(endIfWhole)), quietMs)
     }
     const stopWatching = onLastKey(stdin, () => end(() => reject(interrupted())))
     stdin.on('data', onData)
