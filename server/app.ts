@@ -20,7 +20,7 @@ import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
 import { closeWithAnswer, statusOnly } from './http/close-connection.ts'
 import { useUnsentBound } from './http/connection-bounds.ts'
-import { refuseTarget, useErrorHandler } from './http/errors.ts'
+import { routedTarget, useErrorHandler } from './http/errors.ts'
 import { useFraming } from './http/framing.ts'
 import { createListener, maxHeaderBytes } from './http/listener.ts'
 import { logEnding, loggerOptions, requestLogger } from './http/log.ts'
@@ -94,7 +94,7 @@ export function createApp({
     // Path parameters of any length reach schema validation. Node already limits the size of the request
     // line.
     routerOptions: { maxParamLength: maxHeaderBytes },
-    frameworkErrors: refuseTarget,
+    rewriteUrl: ({ url = '' }) => routedTarget(url),
     return503OnClosing: false,
     serverFactory: (handler) => createListener(handler, certificate),
     clientErrorHandler(error, socket) {

@@ -12,10 +12,8 @@ import { endpoints } from '../../sdk/contract/index.ts'
 import { limits } from '../../sdk/contract/limits.ts'
 import { ApiError } from '../api-error.ts'
 import { dropBody } from './drop-body.ts'
-import { logEnding } from './log.ts'
 import { isPagePath } from './page-paths.ts'
 import { wrongContentType } from './raw-body.ts'
-import { setResponseHeaders } from './responses.ts'
 import { toFaults } from './schema-errors.ts'
 
 const partNames: Record<string, string> = { body: 'body', querystring: 'query', params: 'path' }
@@ -81,14 +79,18 @@ export function useErrorHandler(app: FastifyInstance, beforeRefusal: BeforeRefus
 const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
   raw.destroyed && !raw.complete && (thrown as FastifyError).code === 'ECONNRESET'
 
-/**
- * Answers a target that the router cannot parse, such as `%zz`. No hook has run, so this sets the headers and
- * logs.
- */
-export function refuseTarget(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const logEnd = logEnding(request.server.log)
-  reply.raw.once('close', () => logEnd(request, reply, reply.raw.writableFinished))
-  sendRefusal(setResponseHeaders(reply, request.id), new ApiError('not_found'), request.id)
+/** The router refuses a path that it cannot decode before any hook, so bounds and headers would not apply. */
+const neverFound = '/%25'
+
+/** Returns the target to route: its own, or one that is never found if its path cannot be decoded, such as `/%zz`. */
+export function routedTarget(target: string): string {
+  if (!target.includes('%')) return target
+  try {
+    decodeURIComponent(target.split(/[?#]/, 1)[0] ?? '')
+    return target
+  } catch {
+    return neverFound
+  }
 }
 
 function unknownTarget(request: FastifyRequest, reply: FastifyReply): ApiError {

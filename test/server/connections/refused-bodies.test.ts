@@ -37,6 +37,7 @@ const part = {
   method: 'PUT',
   target: '/api/v1/transfers/01890000-0000-7000-8000-000000000000/package/parts/0',
 }
+const undecodable = { method: 'POST', target: '/%zz' }
 const nowhere = { method: 'POST', target: '/api/nowhere' }
 
 const tooLong = requestText({ ...claim, headers: declared })
@@ -55,6 +56,8 @@ const refused: readonly (readonly [what: string, head: string, told: string])[] 
     '401 credential_unknown',
   ],
   ['for no path', requestText({ ...nowhere, headers: declared }), '404 not_found'],
+  ['for a path that cannot be decoded', requestText({ ...undecodable, headers: declared }), '404 not_found'],
+  ['for such a path, in chunks', requestText({ ...undecodable, headers: chunked }), '404 not_found'],
 ]
 
 /** Sends a body without pause until all of it is sent or the connection is closed. */

@@ -47,7 +47,7 @@ async function untilClosed(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-const answersIn = (text: string): number => text.split('HTTP/1.1 200').length - 1
+const answersIn = (text: string, status = 200): number => text.split(`HTTP/1.1 ${status}`).length - 1
 
 describe('a connection whose client reads nothing', () => {
   test('is closed when more than 1 MiB of answers is unsent, for any pipelined requests', async () => {
@@ -100,10 +100,14 @@ describe('a connection whose client pipelines requests', () => {
     expect(answersIn(await untilClosed(socket))).toBe(limits.pipelinedRequests)
   })
 
-  test('is closed when one request too many waits for its answer', async () => {
+  test.each([
+    ['/api/health', 200],
+    ['/api/nowhere', 404],
+    ['/%zz', 404],
+  ])('is closed when one request too many waits for its answer, also for %s', async (path, status) => {
     const socket = await open()
-    socket.write(get('/api/health').repeat(limits.pipelinedRequests + 1))
-    expect(answersIn(await untilClosed(socket))).toBeLessThanOrEqual(limits.pipelinedRequests)
+    socket.write(get(path).repeat(limits.pipelinedRequests + 1))
+    expect(answersIn(await untilClosed(socket), status)).toBeLessThanOrEqual(limits.pipelinedRequests)
   })
 
   test('is closed when the client requests a stream behind other requests', async () => {
