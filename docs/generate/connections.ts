@@ -10,7 +10,9 @@ const start = Date.parse('2026-01-01T00:00:00.000Z')
 const activeSession: StoredContact = {
   last_contact_at: null,
   session_state: 'active',
+  agent_state: 'enabled',
   credential_expires_at: null,
+  credential_revoked_at: null,
   contact_mode: null,
   contact_interval_seconds: null,
 }

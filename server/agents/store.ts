@@ -41,6 +41,8 @@ export const agentViews = (db: Db) =>
       'newest.contact_mode',
       'newest.contact_interval_seconds',
       'used.expires_at as credential_expires_at',
+      'used.revoked_at as credential_revoked_at',
+      'agents.state as agent_state',
     ])
 
 /** @throws not_found */

@@ -44,7 +44,7 @@ export async function overdueSince(
 ): Promise<Overdue> {
   const now = steady.now()
   const instants = (await scheduled(db, projectId).execute()).flatMap(
-    (row) => presence.overdueFrom(row.id, { ...row, credential_expires_at: null }) ?? [],
+    (row) => presence.overdueFrom(row.id, row) ?? [],
   )
   const later = instants.filter((at) => at >= now).sort((one, other) => one.getTime() - other.getTime())
   return { happened: instants.some((at) => at >= since && at < now), next: later[0] }

@@ -17,13 +17,19 @@ export interface Observed {
 }
 
 /** The newest session as stored. Its last contact may be up to ten seconds old. */
-export interface StoredContact {
+export interface StoredSchedule {
   readonly last_contact_at: string | null
   readonly session_state: 'active' | 'fenced' | 'closed' | null
-  /** Expiry of the session's credential. */
-  readonly credential_expires_at: string | null
   readonly contact_mode: 'short_poll' | 'checkpoint' | null
   readonly contact_interval_seconds: number | null
+}
+
+/** The same, with what its right to access depends on. */
+export interface StoredContact extends StoredSchedule {
+  readonly agent_state: 'enabled' | 'disabled'
+  /** Of the session's credential. */
+  readonly credential_expires_at: string | null
+  readonly credential_revoked_at: string | null
 }
 
 export const isOccupied = (agent: Observed | undefined): boolean =>
@@ -44,17 +50,21 @@ export const observedOwner = (lastContact: Date | undefined): Observed => ({ ...
 const within = (seconds: number, from: Date, now: Date) => now.getTime() - from.getTime() < seconds * 1000
 
 /** The later one of the contact in memory and the stored contact, which may be at another node. */
-export function lastOf(agent: Observed | undefined, stored: StoredContact | undefined): string | null {
+export function lastOf(agent: Observed | undefined, stored: StoredSchedule | undefined): string | null {
   const here = agent?.lastContact?.toISOString() ?? null
   const last = stored?.last_contact_at ?? null
   return here === null || (last !== null && last > here) ? last : here
 }
 
-/** Whether the agent has lost access, so that earlier contact no longer counts. */
-const hasLostAccess = (
-  { session_state, credential_expires_at: expires }: StoredContact,
-  wallIso: string,
-): boolean => session_state === 'fenced' || (expires !== null && expires <= wallIso)
+/**
+ * Whether the agent has lost access, so that earlier contact no longer counts. A session that was closed before
+ * is not fenced.
+ */
+const hasLostAccess = (stored: StoredContact, wallIso: string): boolean =>
+  stored.session_state === 'fenced' ||
+  stored.agent_state === 'disabled' ||
+  stored.credential_revoked_at !== null ||
+  (stored.credential_expires_at !== null && stored.credential_expires_at <= wallIso)
 
 /** One instant in steady time and in wall time. */
 interface Instant {

@@ -25,6 +25,7 @@ import {
   type Observed,
   observedOwner,
   type StoredContact,
+  type StoredSchedule,
   unobserved,
 } from './connection.ts'
 import type { Elsewhere } from './other-nodes.ts'
@@ -89,7 +90,7 @@ export interface Presence {
    * Returns when the agent's schedule becomes overdue, or became it, in steady time. Undefined if it has no
    * schedule or waits.
    */
-  overdueFrom(agentId: string, stored: StoredContact): Date | undefined
+  overdueFrom(agentId: string, stored: StoredSchedule): Date | undefined
   /** Returns the waits of an agent at this node. Undefined if it has had none. */
   waitsOf(agentId: string): Waits | undefined
   /** Records contact of a person at another node. */

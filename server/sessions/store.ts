@@ -21,12 +21,15 @@ const newest = prepared<{ agent_id: string }>()((db, p) =>
   db
     .selectFrom('sessions')
     .innerJoin('credentials', 'credentials.id', 'sessions.credential_id')
+    .innerJoin('agents', 'agents.id', 'sessions.agent_id')
     .select([
       'sessions.last_contact_at',
       'sessions.state as session_state',
       'sessions.contact_mode',
       'sessions.contact_interval_seconds',
       'credentials.expires_at as credential_expires_at',
+      'credentials.revoked_at as credential_revoked_at',
+      'agents.state as agent_state',
     ])
     .where('sessions.agent_id', '=', p('agent_id'))
     .orderBy('sessions.generation', 'desc')

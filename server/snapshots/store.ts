@@ -35,6 +35,8 @@ export const agentsQuery = (db: Db, projectId: string, limit: number, now: strin
       'newest.contact_mode',
       'newest.contact_interval_seconds',
       'used.expires_at as credential_expires_at',
+      'used.revoked_at as credential_revoked_at',
+      'agents.state as agent_state',
     ])
     .select(sinceWithoutCredential(now).as('without_credential_since'))
     .where('agents.project_id', '=', projectId)

@@ -212,6 +212,24 @@ describe('presence ends with the permission', () => {
     ['the agent is disabled', ({ owner, project, ada }) => owner.setAgent(project.id, ada.id, 'disabled')],
   ]
 
+  test.each(ends.filter(([what]) => !what.includes('takes over')))(
+    'immediately when %s after it closed its session, while that still counted as contact',
+    async (_what, end) => {
+      const own = await startBridge()
+      onTestFinished(own.clock.hold())
+      const { ada, owner, project } = own
+      await ada.ok({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+      expect(await connectionOf(own, ada)).toMatchObject({ connected: true })
+      await end(own)
+      expect(await connectionOf(own, ada)).toMatchObject(gone)
+      const { agents } = await owner.ok<{ agents: { id: string; connection: object }[] }>({
+        target: `/api/admin/projects/${project.id}`,
+      })
+      expect(agents.find(({ id }) => id === ada.id)?.connection).toMatchObject(gone)
+      await own.close()
+    },
+  )
+
   test.each(ends)(
     'immediately when %s, for every reader, and stays ended after a restart',
     async (_what, end) => {
