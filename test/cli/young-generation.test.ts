@@ -32,6 +32,7 @@ test('a busy process uses little memory for new objects once the young generatio
   expect(unbounded).toBeGreaterThan(16)
   expect(bounded).toBeLessThanOrEqual(16)
   expect(held).toBeLessThan(bounded)
-  // The bound applied at the start only.
-  expect(both).toBe(bounded)
+  // The hold applied at the start only. How far V8 grows below the bound depends on when it collects.
+  expect(both).toBeGreaterThan(held)
+  expect(both).toBeLessThanOrEqual(16)
 })
