@@ -24,9 +24,10 @@ export type Surface = 'proof' | 'enrollment' | 'password' | 'link' | 'telemetry'
 
 export interface Throttle {
   /**
-   * Charges a request that needs no credential. @throws rate_limited if the bucket of the address is empty
+   * Charges a request that needs no credential: of the API, or of the owner's page. @throws rate_limited if this
+   * bucket of the address is empty
    */
-  takePublic(address: string): void
+  takePublic(address: string, of?: 'api' | 'page'): void
   /** @throws rate_limited if the bucket of the agent is empty */
   takeAgent(agentId: string): void
   /** Counts a failed authentication. @throws rate_limited beyond the limit per minute */
@@ -78,7 +79,8 @@ export function createThrottle(
   const used = new Map<string, number>()
   const failed = new Map<string, { readonly surface: Surface; readonly network: string; count: number }>()
   const agents = new Map<string, Bucket>()
-  const addresses = new Map<string, Bucket>()
+  // Apart, so that an agent which asks in a loop never keeps the page from the owner.
+  const addresses = { api: new Map<string, Bucket>(), page: new Map<string, Bucket>() }
   const counts = (): Map<string, { count: number; since: number }> => new Map()
   const failures: Readonly<Record<Surface, ReturnType<typeof counts>>> = {
     proof: counts(),
@@ -143,8 +145,8 @@ export function createThrottle(
       used.clear()
       failed.clear()
     },
-    takePublic(address) {
-      take(addresses, networkOf(address), { perSecond: rates.publicPerSecond, burst: rates.publicBurst })
+    takePublic(address, of = 'api') {
+      take(addresses[of], networkOf(address), { perSecond: rates.publicPerSecond, burst: rates.publicBurst })
     },
     takeAgent(agentId) {
       take(agents, agentId, ofAgents)

@@ -20,7 +20,7 @@ export function useNotFoundPage(app: FastifyInstance, context: Context): void {
     if (!request.is404 || !isNavigation(request)) return done()
     refuseSecondOrigin(request.raw)
     refuseGetBody(request.raw)
-    context.throttle.takePublic(request.clientAddress)
+    context.throttle.takePublic(request.clientAddress, 'page')
     send(request, reply.code(404), 'index.html', {}).catch(done)
   })
 }
@@ -40,7 +40,7 @@ export function portalRoutes(app: FastifyInstance, context: Context): void {
       onRequest: async ({ raw, clientAddress }) => {
         refuseSecondOrigin(raw)
         refuseGetBody(raw)
-        context.throttle.takePublic(clientAddress)
+        context.throttle.takePublic(clientAddress, 'page')
       },
       handler,
     })

@@ -67,3 +67,11 @@ test('requests from another address or with a credential do not use this budget'
   })
   expect(await statuses([signIn])).toEqual([422])
 })
+
+test("the owner's page has a budget of its own, so a loop of requests does not keep it from the owner", async () => {
+  nowMs += 60_000
+  await ask(many(health, burst))
+  expect(await statuses([health])).toEqual([429])
+  const page = requestText({ target: '/', headers: kept })
+  expect(await statuses(many(page, burst + 1))).toEqual([...many('', burst).map(() => 200), 429])
+})
