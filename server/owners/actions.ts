@@ -18,6 +18,7 @@ import { type PageQuery, toPage } from '../database/page.ts'
 import type { Db } from '../database/tables.ts'
 import type { Tx } from '../database/tx.ts'
 import type { OwnerCaller, PublicCaller } from '../identity/callers.ts'
+import { mayRecord } from '../identity/failed-sign-ins.ts'
 import { readAsOwner, tokenDigest, writeAsOwner } from '../identity/owner.ts'
 import type { LimiterName } from '../identity/password.ts'
 import type { Surface } from '../identity/throttle.ts'
@@ -160,6 +161,7 @@ async function counting<T>(
 async function recordFailedSignIn(context: Context, caller: PublicCaller, input: SignInInput): Promise<void> {
   if (!context.failedSignIns.take(caller.address)) return
   await context.write(nodeLane, async (tx) => {
+    if (!(await mayRecord(tx, caller.address))) return
     const user = 'name' in input ? await store.findUser(tx.db, input.name) : undefined
     await recordAudit(tx, {
       kind: 'owner.sign_in_failed',

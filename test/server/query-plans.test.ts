@@ -72,6 +72,14 @@ const requests: Readonly<Record<string, Way>> = {
   ],
   'the last events': [asOwner('/events'), 'audit_by_project'],
   'a snapshot': [asOwner(''), 'messages_to_owner'],
+  'a failed sign-in': [
+    async () => {
+      bridge.clock.advance(61)
+      const body = { link_token: 'a'.repeat(43) }
+      expect((await bridge.owner.call({ target: '/api/admin/session', body })).status).toBe(401)
+    },
+    'audit_by_kind',
+  ],
 }
 
 const history = (query: string) =>

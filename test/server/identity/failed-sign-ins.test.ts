@@ -16,11 +16,12 @@ interface FailedRecord {
 }
 
 const wrong = 'a wrong password'
+const proxy = '127.0.0.9'
 let bridge: TestBridge
 
 beforeAll(async () => {
   const clock = testClock()
-  const settings = { failed_auth_per_minute: '3' }
+  const settings = { failed_auth_per_minute: '3', trusted_proxy: proxy }
   bridge = await startBridge({ clock, monotonicMs: clock.elapsedMs, settings })
 })
 afterAll(() => bridge.close())
@@ -33,12 +34,18 @@ beforeEach(() => {
   since = bridge.clock().toISOString()
 })
 
-const signIn = (body: object, localAddress = '127.0.0.1'): Promise<number> =>
+const signIn = (body: object, localAddress = '127.0.0.1', forwardedFor?: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    const headers = { Origin: bridge.url, 'Content-Type': 'application/json' }
+    const headers = {
+      Origin: bridge.url,
+      'Content-Type': 'application/json',
+      ...(forwardedFor && { 'X-Forwarded-For': forwardedFor }),
+    }
     const path = '/api/admin/session'
     const { port } = bridge.server
-    request({ host: '127.0.0.1', port, localAddress, method: 'POST', path, headers }, (response) => {
+    const method = 'POST'
+    // A restart closes the connections that an agent would keep.
+    request({ host: '127.0.0.1', port, localAddress, method, path, headers, agent: false }, (response) => {
       response.resume()
       resolve(response.statusCode ?? 0)
     })
@@ -80,6 +87,20 @@ test('another address gets a separate record in the same minute', async () => {
     { address: '127.0.0.1', by: 'password' },
     { address: '127.0.0.3', by: 'password' },
   ])
+})
+
+test('a restart within the minute leaves one record per address, and an IPv6 network of /64 counts as one', async () => {
+  // A name of its own for each address, so that no delay of a name refuses the attempt first.
+  const failFrom = (address: string) => signIn({ name: `nobody ${address}`, password: wrong }, proxy, address)
+  const recorded = async () =>
+    (await records()).map(({ details }) => (details as { address: string }).address)
+  for (const address of ['127.0.0.1', '2001:db8::1']) await failFrom(address)
+  bridge = await bridge.restart()
+  for (const address of ['127.0.0.1', '2001:db8::2', '2001:db8:0:1::1']) await failFrom(address)
+  expect(await recorded()).toEqual(['127.0.0.1', '2001:db8::1', '2001:db8:0:1::1'])
+  bridge.clock.advance(61)
+  await failFrom('127.0.0.1')
+  expect(await recorded()).toEqual(['127.0.0.1', '2001:db8::1', '2001:db8:0:1::1', '127.0.0.1'])
 })
 
 test.each([

@@ -103,6 +103,11 @@ describe.skipIf(!isOnPostgres)('with many rows', () => {
     'the audit of one subject': () => asOwner(`/audit?subject_id=${conversation}`)(),
     'the last events': asOwner('/events'),
     'a snapshot': asOwner(''),
+    'a failed sign-in': async () => {
+      bridge.clock.advance(61)
+      const body = { link_token: 'a'.repeat(43) }
+      expect((await bridge.owner.call({ target: '/api/admin/session', body })).status).toBe(401)
+    },
   }
 
   test.each(Object.entries(requests))('%s: no statement scans or sorts a large table', async (_, request) => {

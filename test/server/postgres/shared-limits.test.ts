@@ -75,7 +75,7 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
       expect((await agentAt(node, ada).call({ target: '/api/v1/conversations' })).status).toBe(200)
   })
 
-  const signIn = ({ url }: { readonly url: string }, password: string): Promise<Reply> =>
+  const signIn = ({ url }: { readonly url: string }, password: string, name = ownerName): Promise<Reply> =>
     exchange(url, {
       method: 'POST',
       target: '/api/admin/session',
@@ -83,8 +83,19 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
         ['Origin', url],
         ['Content-Type', 'application/json'],
       ],
-      body: JSON.stringify({ name: ownerName, password }),
+      body: JSON.stringify({ name, password }),
     })
+
+  test('record one failed sign-in of an address in a minute', async () => {
+    const failed = await Promise.all(
+      [nodes.first, nodes.second].map((node, index) => signIn(node, 'a wrong password', `nobody ${index}`)),
+    )
+    expect(failed.map(({ status }) => status)).toEqual([401, 401])
+    const { rowCount } = await onDatabase(nodes.first.data, (client) =>
+      client.query("SELECT 1 FROM audit WHERE kind = 'owner.sign_in_failed'"),
+    )
+    expect(rowCount).toBe(1)
+  })
 
   test('delay a name after wrong passwords at either, until one accepts the correct one', async () => {
     const each = [nodes.first, nodes.second]
