@@ -33,7 +33,8 @@ export class Transfer {
   readonly #store: PartStore | undefined
   readonly #lifetime: Lifetime
   readonly #pace: Pace | undefined
-  #receiving: Promise<unknown> = Promise.resolve()
+  /** The last operation that changes the folder. */
+  #writing: Promise<unknown> = Promise.resolve()
 
   private constructor(
     file: ManifestFile,
@@ -92,12 +93,15 @@ export class Transfer {
 
   async receive(index: number, body: Readable, signal: AbortSignal): Promise<PartReceived> {
     const received = this.#received().receive(index, body, { signal, pace: this.#pace })
-    this.#receiving = received.catch(() => {})
+    this.#writing = received.catch(() => {})
     return received
   }
 
   async finalize(signal: AbortSignal): Promise<FileVerified> {
-    return this.#received().finalize({ signal, mayPublish: () => !this.isOver && !signal.aborted })
+    const mayPublish = () => !this.isOver && !signal.aborted
+    const finalized = this.#received().finalize({ signal, mayPublish })
+    this.#writing = finalized.catch(() => {})
+    return finalized
   }
 
   /**
@@ -112,9 +116,12 @@ export class Transfer {
     await this.#source?.send(range, to, { pace: this.#pace, beforeLast })
   }
 
-  /** Waits until the bytes of a part that was cut are erased. */
+  /**
+   * Waits until the bytes of a part that was cut are erased, and until a file that has its name has no staging
+   * files beside it.
+   */
   async close(): Promise<void> {
-    await this.#receiving
+    await this.#writing
     await this.#source?.close()
     await this.#store?.close()
   }

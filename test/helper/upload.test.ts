@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startHelper } from '../../helper/main.ts'
+import { Folder } from '../../sdk/parts/folder.ts'
 import { PartStore } from '../../sdk/parts/part-store.ts'
 import { RawConnection } from '../support/raw-client.ts'
 import { readAnswer, refusal, request } from './calls.ts'
@@ -186,6 +187,23 @@ test('an existing file of the name is never overwritten, at whichever step it ap
   }
   rmSync(destination())
   expect((await helper.finalize()).status).toBe(200)
+})
+
+test('a helper that ends waits for a file that has its name already, and leaves it alone and with one link', async () => {
+  await helper.putAll(0, 1, 2, 3)
+  const held = Promise.withResolvers<void>()
+  const sync = vi.spyOn(Folder.prototype, 'sync').mockImplementationOnce(() => held.promise)
+  const answer = helper.finalize()
+  await expect.poll(() => sync.mock.calls.length).toBe(1)
+  expect(existsSync(destination())).toBe(true)
+  const stopped = helper.running.stop()
+  expect((await answer).status).toBe(0)
+  // A helper that does not wait for the folder has ended by then.
+  await Promise.race([stopped, sleep(500)])
+  held.resolve()
+  await stopped
+  expect(readdirSync(helper.place.root)).toEqual(['payload.bin'])
+  expect(statSync(destination()).nlink).toBe(1)
 })
 
 test.each([
