@@ -134,7 +134,8 @@ export const settings = [
     env: 'BRIDGE_MERGE_STATEMENTS',
     kind: 'text',
     fallback: 'on',
-    meaning: 'on or off: whether a node on PostgreSQL sends equal statements of several requests as one',
+    meaning:
+      'on or off: whether a node on PostgreSQL runs requests side by side, with equal statements sent as one',
   },
   {
     name: 'stage',

@@ -11,7 +11,7 @@ import { sqliteWords } from './store-words.ts'
 
 export const isOnPostgres = process.env.BRIDGE_TEST_STORE === 'postgres'
 
-/** A run with `BRIDGE_MERGE_STATEMENTS=off` sends each statement of a group by itself. */
+/** A run with `BRIDGE_MERGE_STATEMENTS=off` runs each unit of a group alone. */
 const { BRIDGE_MERGE_STATEMENTS: merging } = process.env
 
 /** The settings of a server on the database of a data folder. Empty if the run is on SQLite. */

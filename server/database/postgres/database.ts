@@ -43,7 +43,10 @@ export interface PostgresOptions extends NodeDatabaseParts {
   readonly latestUrl?: (() => string) | undefined
   /** Direct way to the same database, by which the server hears other nodes. By default `url`. */
   readonly listen?: ConnectionSettings | undefined
-  /** Whether equal statements of several requests are sent as one, by default yes. */
+  /**
+   * Whether requests that touch nothing in common run side by side, with equal statements sent as one. By
+   * default yes.
+   */
   readonly merges?: boolean
   /** Learns the time of the database. `clock` may be its own. */
   readonly databaseClock: DatabaseClock
@@ -137,10 +140,12 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       await witness.keep(options.onWitnessError)
     }
     const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
+    const runsSideBySide = options.merges !== false
     // A pooler that forgets named statements cannot tell the types of their parameters.
-    const merges = options.merges !== false && settings.forgetsNames !== true
+    const merges = runsSideBySide && settings.forgetsNames !== true
     const writer = createWriter({
-      ...{ merges, link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
+      ...{ runsSideBySide, merges },
+      ...{ link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       untilSpace: (signal) => untilSpace(settings, signal),

@@ -1,6 +1,6 @@
 /**
  * Runs the units of a group in its transaction, side by side where they touch nothing in common, or each
- * alone in a savepoint.
+ * alone. A careful run gives each a savepoint.
  */
 import { Counts } from '../counts.ts'
 import type { Outcome, Request } from '../request.ts'
@@ -17,6 +17,8 @@ import { type Asked, Wave, wavesOf } from './wave.ts'
 export class NeedsSavepointsError extends Error {}
 
 export interface UnitsChance extends UnitChance {
+  /** Whether units that touch nothing in common run side by side. Otherwise each runs alone. */
+  readonly runsSideBySide: boolean
   /** Whether equal statements of a group are merged. */
   readonly merges: boolean
   readonly monotonicMs: () => number
@@ -64,9 +66,9 @@ export class Units {
           : await this.#runPlain(asked, request, { posted, counts })
     }
     const waves =
-      posted === undefined
-        ? admitted.map((index) => [index])
-        : wavesOf(admitted, (index) => requests[index]?.touches)
+      posted !== undefined && this.#chance.runsSideBySide
+        ? wavesOf(admitted, (index) => requests[index]?.touches)
+        : admitted.map((index) => [index])
     for (const indexes of waves) await this.#runWave(connection, indexes, run)
     return outcomes
   }
