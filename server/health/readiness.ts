@@ -30,8 +30,11 @@ export async function readiness(context: Context, log = context.log): Promise<Re
   return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode, packages }
 }
 
-/** Time limit of the check on PostgreSQL. SQLite is in this process. */
-const answerWithinMs = 2000
+/**
+ * Time limit of the check on PostgreSQL. SQLite is in this process. The answer "not ready" must arrive within
+ * two seconds.
+ */
+const answerWithinMs = 1500
 
 /** Returns undefined if the database does not answer. */
 async function recordedMigrations(context: Context, log: FastifyBaseLogger): Promise<number[] | undefined> {

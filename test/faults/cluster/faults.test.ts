@@ -27,7 +27,7 @@ const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 3
 const aheadMs = [0, 600_000, -600_000] as const
 
 const laneWithinMs = 3000
-const unreadyWithinMs = 2500
+const unreadyWithinMs = 2000
 const readyWithinMs = 5000
 const hearsWithinMs = 5000
 /** Most time for which the way to the object store is broken. */
@@ -110,9 +110,15 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         const index = anyIndex()
         const [link, node] = [harness.links[index], harness.nodes[index]] as const
         if (link === undefined || node === undefined) throw new Error('there is no such node')
-        link.drop(what)
+        const unreadyAfterMs = async () => {
+          link.drop('none')
+          await untilReady(node, 200)
+          link.drop(what)
+          return untilReady(node, 503)
+        }
         try {
-          expect(await untilReady(node, 503)).toBeLessThan(unreadyWithinMs)
+          // On a busy machine the node may stand still meanwhile, and then the test measures again.
+          await expect.poll(unreadyAfterMs).toBeLessThan(unreadyWithinMs)
           await scene.plays(1)
         } finally {
           link.drop('none')

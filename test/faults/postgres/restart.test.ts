@@ -19,6 +19,7 @@ const stoppedMs = Number(process.env.BRIDGE_STOPPED_SECONDS ?? 3) * 1000
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 const readyWithinMs = 2000
+const unreadyWithinMs = 2000
 const answeredWithinMs = 25_000
 
 describe.skipIf(!hasPostgres)(`a node whose database fails (seed ${seed})`, () => {
@@ -45,18 +46,24 @@ describe.skipIf(!hasPostgres)(`a node whose database fails (seed ${seed})`, () =
     }
   })
 
-  test('is not ready while the database is suspended, and ready within two seconds afterwards', async () => {
-    await load.crew.answers(100)
-    cluster.pause()
-    const pausedMs = performance.now()
-    try {
-      const { status } = await fetch(`${load.server.url}/api/ready`)
-      expect(status).toBe(503)
-      await delay(stoppedMs - (performance.now() - pausedMs))
-    } finally {
-      cluster.resume()
+  test('is not ready within two seconds of a suspended database, and ready within two afterwards', async () => {
+    const unreadyAfterMs = async () => {
+      await load.crew.answers(100)
+      cluster.pause()
+      const pausedMs = performance.now()
+      try {
+        const { status } = await fetch(`${load.server.url}/api/ready`)
+        const tookMs = performance.now() - pausedMs
+        expect(status).toBe(503)
+        await delay(stoppedMs - (performance.now() - pausedMs))
+        return tookMs
+      } finally {
+        cluster.resume()
+        expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
+      }
     }
-    expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
+    // On a busy machine the node may stand still meanwhile, and then the test suspends the database again.
+    await expect.poll(unreadyAfterMs).toBeLessThan(unreadyWithinMs)
   })
 
   test('has one effect per key, loses nothing, and refuses in time', async () => {
