@@ -115,19 +115,14 @@ const batch = 500
 const sharedBatch = 5000
 
 /**
- * Backstop for lost access on all transports: every two seconds, or every second while notifications of other
- * nodes do not arrive. The batches are too small to delay requests. The affected agents are notified, and
- * admission refuses their next read with the reason.
+ * Backstop for lost access on all transports: every two seconds, and on PostgreSQL every second. There another
+ * node may deny a wait, and its notification may be lost unnoticed; the wait ends within two seconds anyway.
+ * The batches are too small to delay requests. The affected agents are notified, and admission refuses their
+ * next read with the reason.
  */
 export function startAccessRecheck(context: RecheckServices): () => void {
   const isShared = context.bus.mode !== 'none'
   const size = isShared ? sharedBatch : batch
-  let round = 0
-  // While notifications do not arrive, nothing else ends the waits that another node denies.
-  const isDue = () => {
-    round += 1
-    return context.bus.mode !== 'notified' || round % 2 === 0
-  }
   const check = async () => {
     const sessions = [...context.presence.occupiedSessions()]
     for (let start = 0; start < sessions.length; start += size) {
@@ -137,7 +132,7 @@ export function startAccessRecheck(context: RecheckServices): () => void {
     }
     await renewContact(context, size)
   }
-  return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), check, isDue)
+  return repeat(context, (limits.recheckSeconds * 1000) / (isShared ? 2 : 1), check)
 }
 
 /**
@@ -167,17 +162,12 @@ async function renewContact(context: RecheckServices, size: number): Promise<voi
   for (const [atMs, sessions] of presence.unsavedContacts(now)) await store(sessions, new Date(atMs))
 }
 
-function repeat(
-  context: RecheckServices,
-  everyMs: number,
-  check: () => Promise<void>,
-  isDue = () => true,
-): () => void {
+function repeat(context: RecheckServices, everyMs: number, check: () => Promise<void>): () => void {
   let busy = false
   const outage = new Outage()
   const timer = setInterval(() => {
     // A node that the others count as ended may not read.
-    if (!isDue() || busy || !context.nodes.isMember()) return
+    if (busy || !context.nodes.isMember()) return
     busy = true
     check()
       .then(() => outage.end())
