@@ -6,9 +6,11 @@
  * States of the bus:
  *
  * - `polled`: notifications do not arrive, so the node asks the database every 250 ms. It begins here, and
- *   returns here if the connection ends or a pooler swallows notifications.
- * - `notified`: a notification from another connection has arrived. A ping of its own comes back every five
- *   seconds; if one does not, the node drops the connection and opens another one.
+ *   returns here if the connection ends or a pooler swallows notifications. It tests again after 1, 2, 4 … 60
+ *   seconds.
+ * - `notified`: a notification from another connection has arrived. The node pings itself every 1.5 seconds. If
+ *   a ping has not come back when the second one after it is due, the node drops the connection and opens
+ *   another one. So it notices within five seconds that notifications have stopped.
  *
  * The log names each cause once until notifications arrive again.
  *
@@ -64,11 +66,15 @@ export interface BusTimes {
   readonly pingEveryMs: number
   /** A notification of the self-test must arrive within this time. */
   readonly testWithinMs: number
-  /** Interval between two self-tests while notifications do not arrive. */
+  /** Time until the first self-test after a failed one. It doubles with each further one. */
+  readonly testAgainMs: number
+  /** Longest interval between two self-tests while notifications do not arrive. */
   readonly testEveryMs: number
 }
 
-const usual: BusTimes = { pingEveryMs: 5000, testWithinMs: 1000, testEveryMs: 60_000 }
+const usual: BusTimes = { pingEveryMs: 1500, testWithinMs: 1000, testAgainMs: 1000, testEveryMs: 60_000 }
+/** By then the other nodes have removed one that stands still. */
+const forgetsAfterMs = 15_000
 const minIntervalMs = 2
 const firstRetryMs = 100
 const lastRetryMs = 2000
@@ -177,8 +183,12 @@ export class NodeBus implements Bus {
 
   /** Uses a connection until it ends. */
   async #use(connection: ChannelConnection, ended: Promise<void>): Promise<void> {
+    const { pingEveryMs, testAgainMs, testEveryMs } = this.#times
     this.#connection = connection
     let hasEnded = this.#closing.signal.aborted
+    let testMs = Math.min(testAgainMs, testEveryMs)
+    /** Numbers of the last ping and the one before. */
+    let [last, earlier] = [0, 0]
     const end = ended.then(() => {
       hasEnded = true
       this.#warn('the connection that hears other nodes has ended')
@@ -186,12 +196,14 @@ export class NodeBus implements Bus {
     try {
       while (!hasEnded) {
         if (this.#mode === 'polled') await this.#test(end)
-        else if (this.#heardPing < this.#ping) return
+        // The last ping may be late because the node or the database stood still.
+        else if (this.#heardPing < earlier) return
         // Not before the test, which may fail on each new connection.
         this.#retryMs = firstRetryMs
         this.#sendPing()
-        const { pingEveryMs, testEveryMs } = this.#times
-        await Promise.race([end, this.#pause(this.#mode === 'polled' ? testEveryMs : pingEveryMs)])
+        ;[last, earlier] = [this.#ping, last]
+        await Promise.race([end, this.#pause(this.#mode === 'polled' ? testMs : pingEveryMs)])
+        testMs = Math.min(testEveryMs, testMs * 2)
         this.#forgetPeers()
       }
     } finally {
@@ -238,7 +250,7 @@ export class NodeBus implements Bus {
   }
 
   #forgetPeers(): void {
-    const until = this.#options.monotonicMs() - this.#times.pingEveryMs * 3
+    const until = this.#options.monotonicMs() - forgetsAfterMs
     for (const [id, heardMs] of this.#peers) if (heardMs < until) this.#peers.delete(id)
   }
 

@@ -66,7 +66,7 @@ export const ownerAt = ({ url }: { readonly url: string }, owner: TestOwner): Te
 
 /**
  * Waits until readiness says how the node learns of commits of the others. The node tests whether
- * notifications arrive. If a busy machine delays one by a second, the node tests again only a minute later.
+ * notifications arrive. If a busy machine delays one by a second, the node tests again later.
  */
 export async function untilPeers({ url }: { readonly url: string }, mode: string): Promise<void> {
   const peers = async () => {
