@@ -5,7 +5,7 @@
  *
  * RFC 9112 §9.6; contract §2.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { RawConnection, requestText } from '../../support/raw-client.ts'
 import { type Served, watchServed } from '../../support/served.ts'
 import { type Listeners, startListeners } from './listeners.ts'
@@ -21,6 +21,8 @@ afterAll(async () => {
   served.stop()
   await listeners.close()
 })
+
+afterEach(() => void vi.useRealTimers())
 
 const mebibyte = 1024 * 1024
 const bodyBytes = 96 * mebibyte
@@ -59,6 +61,22 @@ const refused: readonly (readonly [what: string, head: string, told: string])[] 
   ['for a path that cannot be decoded', requestText({ ...undecodable, headers: declared }), '404 not_found'],
   ['for such a path, in chunks', requestText({ ...undecodable, headers: chunked }), '404 not_found'],
 ]
+
+const short = ['Content-Length', '500000'] as const
+const closing = ['Connection', 'close'] as const
+const inChunks = ['Transfer-Encoding', 'chunked'] as const
+const expecting = ['Expect', '100-continue'] as const
+/** Refusals of a body of less than 1 MiB after which the connection ends. */
+const lastAnswers: readonly (readonly [what: string, head: string, status: number])[] = [
+  ['it asked to close', requestText({ ...message, headers: [closing, short, unknown] }), 401],
+  ['it asked to close, in chunks', requestText({ ...message, headers: [closing, inChunks, unknown] }), 401],
+  ['a part of a package', requestText({ ...part, headers: [closing, short, unknown] }), 401],
+  ['it did not wait for 100', requestText({ ...message, headers: [kept, expecting, short, unknown] }), 401],
+]
+
+/** Resolves with the error of the write, if there is one. */
+const written = ({ socket }: RawConnection, bytes: string | Buffer): Promise<Error | null | undefined> =>
+  new Promise((resolve) => void socket.write(bytes, resolve))
 
 /** Sends a body without pause until all of it is sent or the connection is closed. */
 function pour({ socket }: RawConnection, bytes: string | Buffer): void {
@@ -103,5 +121,37 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
       expect((await connection.replies(2)).map(({ status }) => status)).toEqual([413, 200])
       await connection.closed
     }
+  })
+
+  test.each(lastAnswers)(
+    'the last answer reaches a client that still sends: %s',
+    async (_what, head, status) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      const connection = new RawConnection(listeners[listener].url).send(head)
+      const socket = await served.of(connection.socket)
+      const more = head.includes('chunked') ? chunkOfText : chunk
+      connection.send(more)
+      const [reply] = await connection.replies(1)
+      expect(reply?.status).toBe(status)
+      await connection.closed
+      expect(await written(connection, more)).toBeFalsy()
+      vi.advanceTimersByTime(999)
+      expect(socket.destroyed).toBe(false)
+      vi.advanceTimersByTime(1)
+      expect(socket.destroyed).toBe(true)
+      expect(reply?.headers.connection).toBe('close')
+      connection.leave()
+    },
+  )
+
+  test('a connection whose refused body was read completely closes without delay', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const body = 'a'.repeat(300_000)
+    const head = requestText({ ...claim, headers: [kept, ['Content-Length', String(body.length)]] })
+    const connection = new RawConnection(listeners[listener].url).send(head + body)
+    const socket = await served.of(connection.socket)
+    connection.send(requestText({ target: '/api/health' }))
+    expect((await connection.replies(2)).map(({ status }) => status)).toEqual([413, 200])
+    await expect.poll(() => socket.destroyed).toBe(true)
   })
 })
