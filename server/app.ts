@@ -18,7 +18,7 @@ import { guideRoutes } from './guides/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { useAnswerDeadline } from './http/answer-deadline.ts'
 import { useClientAddress } from './http/client-address.ts'
-import { closeWithAnswer, statusOnly } from './http/close-connection.ts'
+import { closeUnread, statusOnly } from './http/close-connection.ts'
 import { useUnsentBound } from './http/connection-bounds.ts'
 import { routedTarget, useErrorHandler } from './http/errors.ts'
 import { useFraming } from './http/framing.ts'
@@ -99,7 +99,7 @@ export function createApp({
     serverFactory: (handler) => createListener(handler, certificate),
     clientErrorHandler(error, socket) {
       const status = clientErrors[(error as NodeJS.ErrnoException).code ?? ''] ?? 400
-      closeWithAnswer(socket, statusOnly(status, answerHeaders))
+      closeUnread(socket, statusOnly(status, answerHeaders))
     },
   })
   return app.decorate('answerHeaders', answerHeaders)

@@ -10,11 +10,10 @@
  */
 import { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { closeUnread } from './close-connection.ts'
 import { cutSlowBody, isStreaming } from './raw-body.ts'
 
 const droppedBytes = 1024 * 1024
-/** Time that a client that is still writing has to read the answer. */
-const lingerMs = 1000
 
 export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
   const { raw, headers } = request
@@ -24,7 +23,7 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
   if (reply.raw.shouldKeepAlive && reply.hasHeader('connection')) reply.removeHeader('connection')
   if (isStreaming(request)) cutSlowBody(request)
   const { socket } = raw
-  const close = closing(socket)
+  const close = () => closeUnread(socket)
   // Node calls `destroySoon` after the last answer of a connection, which may be the answer to a short body.
   // Its own implementation closes immediately.
   socket.destroySoon = () => (raw.complete ? Socket.prototype.destroySoon.call(socket) : close())
@@ -40,19 +39,4 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply): void {
   raw.on('data', drop).resume()
   if (Number(headers['content-length'] ?? 0) <= droppedBytes) return
   reply.header('connection', 'close')
-}
-
-/** Ends this side of the connection, stops reading, and destroys the connection after `lingerMs`. */
-function closing(socket: Socket): () => void {
-  let begun = false
-  return () => {
-    if (begun) return
-    begun = true
-    // Deferred, because the request asks its socket for one more chunk after the current one. A TLS socket
-    // that has ended its side would continue to read and discard.
-    setImmediate(() => socket.pause().end())
-    const timer = setTimeout(() => socket.destroy(), lingerMs)
-    timer.unref()
-    socket.once('close', () => clearTimeout(timer))
-  }
 }

@@ -6,7 +6,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.ts'
-import { closeWithAnswer, statusOnly } from './close-connection.ts'
+import { closeUnread, statusOnly } from './close-connection.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 const none = Buffer.alloc(0)
@@ -49,7 +49,7 @@ export function useRawBodies(app: FastifyInstance): void {
 export function cutSlowBody({ raw, headers, server }: FastifyRequest): void {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
   const timer = setTimeout(() => {
-    if (!raw.complete) closeWithAnswer(raw.socket, statusOnly(408, server.answerHeaders))
+    if (!raw.complete) closeUnread(raw.socket, statusOnly(408, server.answerHeaders))
   }, bodyMs)
   timer.unref()
   // Emitted both after a complete body and after an abort.
