@@ -21,14 +21,14 @@ export function useAnswerDeadline(
   stallMs: number = limits.answerStallSeconds * 1000,
 ): void {
   const partMs = stallMs / parts
-  app.addHook('onSend', (_request, { raw }, _payload, done) => {
-    const { socket } = raw
+  app.addHook('onSend', (request, { raw }, _payload, done) => {
+    // An answer behind another one has no socket of its own yet.
+    const { socket } = request.raw
     let idleParts = 0
     let lastMs = 0
     let handedOver = -1
     // Node's socket timeout restarts whenever part of a write has been sent, not only when all of it has.
     raw.setTimeout(partMs, () => {
-      if (socket === null) return
       const nowMs = monotonicMs()
       // A longer gap means that bytes were sent in between, or that the node stalled.
       const isIdle = socket.bytesWritten === handedOver && nowMs - lastMs < 2 * partMs
@@ -38,10 +38,10 @@ export function useAnswerDeadline(
       if (idleParts >= parts) socket.destroy()
       else socket.setTimeout(partMs)
     })
-    raw.on('finish', () => {
-      // If Node has set the keep-alive timeout, leave it. Otherwise a later request on this connection may
-      // wait long, so the timeout is removed.
-      if (socket?.timeout === partMs) socket.setTimeout(0)
+    // Prepended, because Node's own handler sets the keep-alive timeout, or gives the socket and its deadline
+    // to the next answer. If that one is not produced yet, it may take long, so the timeout is removed.
+    raw.prependListener('finish', () => {
+      if (socket.timeout === partMs) socket.setTimeout(0)
     })
     done()
   })

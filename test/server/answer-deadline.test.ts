@@ -55,6 +55,19 @@ test('the node closes a connection whose client reads nothing of the response', 
   socket.destroy()
 })
 
+test('the node closes a connection whose client reads the first of two responses and nothing of the second', async () => {
+  const socket = open('/large', '/large')
+  let left = size
+  socket.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left <= 0) socket.pause()
+  })
+  await once(app.server, 'request')
+  await closed
+  expect(left).toBeLessThanOrEqual(0)
+  socket.destroy()
+})
+
 test('a client that reads slowly receives the whole response', async () => {
   const began = performance.now()
   const text = await until(open('/large'), (all) => all.length > size, 15)
@@ -75,7 +88,7 @@ test('the time in which the node itself stalls does not count', async () => {
   expect(text.length).toBeGreaterThan(size)
 })
 
-test('a response that starts late arrives, also on a connection that was already used', async () => {
-  const text = await until(open('/small', '/late'), (all) => all.endsWith('late'))
+test.each(['/small', '/large'])('a response that starts late arrives, also behind %s', async (path) => {
+  const text = await until(open(path, '/late'), (all) => all.endsWith('late'))
   expect(text.match(/200 OK/g)).toHaveLength(2)
 })
