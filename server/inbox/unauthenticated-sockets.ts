@@ -13,33 +13,46 @@ export interface UnauthenticatedSockets {
   sockets(): Iterable<WebSocket>
   /** @throws capacity_reached if all slots of the address or the node are in use */
   requireRoom(address: string): void
-  /** Takes a slot until the socket closes or the returned function is called. */
+  /** Takes a slot until five seconds have passed, the socket closes, or the returned function is called. */
   add(socket: WebSocket, address: string): () => void
 }
 
 export function createUnauthenticatedSockets(): UnauthenticatedSockets {
-  const networks = new Map<WebSocket, string>()
+  const open = new Set<WebSocket>()
   const held = new Map<string, number>()
+  let used = 0
 
   return {
-    sockets: () => networks.keys(),
+    sockets: () => open,
     requireRoom(address) {
       if ((held.get(networkOf(address)) ?? 0) >= limits.strangerSocketsPerAddress) {
         throw full('This address has too many sockets that have not authenticated.')
       }
-      if (networks.size >= limits.strangerSockets) {
+      if (used >= limits.strangerSockets) {
         throw full('The node holds too many sockets that have not authenticated.')
       }
     },
     add(socket, address) {
       const network = networkOf(address)
-      networks.set(socket, network)
+      open.add(socket)
+      used += 1
       held.set(network, (held.get(network) ?? 0) + 1)
-      const release = () => {
-        if (!networks.delete(socket)) return
+      let isHeld = true
+      const free = () => {
+        if (!isHeld) return
+        isHeld = false
+        used -= 1
         const left = (held.get(network) ?? 1) - 1
         if (left === 0) held.delete(network)
         else held.set(network, left)
+      }
+      // The socket may outlast its slot, because its client has a second to answer the close frame.
+      const timer = setTimeout(free, slotMs)
+      timer.unref()
+      const release = () => {
+        clearTimeout(timer)
+        open.delete(socket)
+        free()
       }
       socket.once('close', release)
       return release
@@ -47,8 +60,8 @@ export function createUnauthenticatedSockets(): UnauthenticatedSockets {
   }
 }
 
-/** After this time each of the sockets has authenticated or been closed. */
-const retryAfterMs = limits.socketAuthSeconds * 1000
+/** After this time each slot is free again. */
+const slotMs = limits.socketAuthSeconds * 1000
 
 const full = (message: string): ApiError =>
-  new ApiError('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })
+  new ApiError('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs: slotMs })

@@ -8,10 +8,11 @@
  */
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { limits } from '../../../sdk/contract/limits.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { leaveAll, RawConnection, requestText } from '../../support/raw-client.ts'
 import { openSocket } from '../../support/streams.ts'
 
 const proxy = '127.0.0.2'
@@ -66,6 +67,13 @@ async function leave(): Promise<void> {
   const ends = [...opened].map((socket) => once(socket, 'close'))
   for (const socket of opened) socket.terminate()
   await Promise.all(ends)
+}
+
+const upgrade = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
 }
 
 const addressFull =
@@ -129,18 +137,28 @@ test('a node has 512 slots, all free again five seconds later', async () => {
   await leave()
 })
 
+test('a client that ignores the close frame frees its slot after five seconds too', async () => {
+  onTestFinished(leaveAll)
+  const localAddress = '127.0.0.5'
+  const target = '/api/v1/socket'
+  const headers = Object.entries(upgrade)
+  const mute = Array.from({ length: each }, () =>
+    new RawConnection(bridge.url, localAddress).send(requestText({ target, headers })),
+  )
+  await Promise.all(mute.map((connection) => connection.until('HTTP/1.1 101 ')))
+  vi.advanceTimersByTime(limits.socketAuthSeconds * 1000 - 1)
+  expect(await knock({ localAddress })).toBe(addressFull)
+  vi.advanceTimersByTime(1)
+  expect(await knock({ localAddress })).toBe('101')
+  await leave()
+})
+
 test('a refused upgrade does not keep its connection', async () => {
   const silent = { localAddress: '127.0.0.3' }
   await knockOften(silent, each)
-  const headers = {
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-  }
   const call = request(`${bridge.url}/api/v1/socket`, {
     localAddress: silent.localAddress,
-    headers,
+    headers: upgrade,
     agent: false,
   })
   const [response] = (await once(call.end(), 'response')) as [{ resume(): void; headers: object }]
