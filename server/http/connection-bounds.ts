@@ -5,9 +5,10 @@
  * every request that arrived and keeps each answer until the earlier ones have been sent. Beyond either bound
  * the node closes the connection.
  *
- * The node begins a request once it has the answer to the earlier one. A connection that it closes therefore costs
- * no more than the answers that fit, and other clients are served in between. A request for a large answer begins once
- * the earlier answers have been sent, so a client that pipelines such requests and reads gets every answer.
+ * The node begins a request once it has the answer to the earlier one. A connection that it closes therefore
+ * costs no more than the answers that fit, and other clients are served in between. A request for a large
+ * answer or a stream begins once the earlier answers have been sent, so a client that pipelines requests for
+ * large answers and reads gets every answer.
  *
  * Contract §2 "pipelined or unread answers hold at most 1 MiB per connection, then it is closed".
  */
@@ -37,7 +38,7 @@ interface Waiting {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Such a request closes its connection if an earlier one is unanswered, because its bytes would wait in memory. */
+    /** Such a request closes its connection if an earlier one is unanswered, else it begins like a large one. */
     readonly streamedAnswer?: true
     /** Such a request begins once the earlier answers have been sent: few of its answers would exceed the bound. */
     readonly largeAnswer?: true
@@ -68,11 +69,12 @@ export function useUnsentBound(app: FastifyInstance): void {
     })
     // Fastify builds `routeOptions` at each access, so only a pipelined request pays for it.
     const config = connection.requests > 1 ? request.routeOptions.config : undefined
-    const isTooLate = config?.streamedAnswer === true
-    if (isTooLate || connection.requests > limits.pipelinedRequests) close(raw.socket, connection)
+    const isStreamed = config?.streamedAnswer === true
+    if ((isStreamed && isUnanswered(connection)) || connection.requests > limits.pipelinedRequests)
+      close(raw.socket, connection)
     // After the close, requests that Node parsed in the same chunk are not processed.
     if (connection.isClosed) return
-    const isLarge = config?.largeAnswer === true
+    const isLarge = isStreamed || config?.largeAnswer === true
     if (connection.current !== undefined || connection.waiting.length > 0 || isLarge) {
       connection.waiting.push({ answer, isLarge, begin: () => raw.socket.destroyed || begin() })
       beginNext(connection)
@@ -94,6 +96,13 @@ export function useUnsentBound(app: FastifyInstance): void {
     done()
   })
 }
+
+/**
+ * Whether an earlier request has no answer yet. A client may read the end of an answer, and send its next
+ * request, before the node learns that the answer was sent.
+ */
+const isUnanswered = ({ current, waiting }: Connection): boolean =>
+  waiting.length > 0 || current?.writableEnded === false
 
 /** Notes that an answer was produced, or closed before that. */
 function pass(connection: Connection, answer: ServerResponse): void {
