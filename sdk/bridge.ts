@@ -138,7 +138,18 @@ export class Bridge {
       random,
       sleep: options.sleep ?? sleepFor,
     })
-    const parts = { directory, recipientKeys, bootstrap, address, authority, clock, nodeClock, random }
+    const wasAnswered = () => transport.wasAnswered
+    const parts = {
+      directory,
+      recipientKeys,
+      bootstrap,
+      address,
+      authority,
+      clock,
+      nodeClock,
+      wasAnswered,
+      random,
+    }
     this.transfers = new Transfers(call, parts)
 
     // Listening and waiting

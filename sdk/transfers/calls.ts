@@ -41,6 +41,8 @@ export interface Moving {
   readonly clock: () => Date
   /** Clock of the node, by which transfers and endpoints expire. */
   readonly nodeClock: NodeClock
+  /** Whether the node has answered this program. Before, its address may be wrong. */
+  readonly wasAnswered: () => boolean
   readonly random: (bytes: number) => Buffer
 }
 

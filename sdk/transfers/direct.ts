@@ -42,7 +42,8 @@ const lookMs = 500
 const mostFailedStarts = 5
 
 /**
- * Serves a direct transfer until it ends, with one helper after the other.
+ * Serves a direct transfer until it ends, with one helper after the other. Once the node has answered this
+ * program, it may be away for any time.
  *
  * @throws the errors of `start`. LocalError `aborted`, or `unreachable` if 5 helpers in a row end as soon as
  * they start. BridgeError for refusals of the node.
@@ -57,12 +58,12 @@ export async function serveDirect(
   for (let failures = 0; failures < mostFailedStarts; failures += 1) {
     const helper = await start()
     try {
-      const ended = await deposit(context, id, helper, signal)
-      if (ended !== undefined) return ended
-      onDeposited?.(helper.endpoint)
+      const { transfer: ended, tries } = await depositWhileServed(context, id, helper, signal)
+      if (ended !== undefined && finalTransferStates.has(ended.state)) return ended
+      if (ended !== undefined) onDeposited?.(helper.endpoint)
       const { transfer, looks } = await whileServed(transfers, id, helper, signal)
-      if (finalTransferStates.has(transfer.state)) return transfer
-      if (looks > mostFailedStarts) failures = 0
+      if (transfer !== undefined && finalTransferStates.has(transfer.state)) return transfer
+      if (tries + looks > mostFailedStarts) failures = 0
     } finally {
       await helper.stop()
     }
@@ -70,17 +71,43 @@ export async function serveDirect(
   throw new LocalError('unreachable', 'the helper ends again and again as soon as it serves')
 }
 
-/** Stores the helper's endpoint at the node. Returns the transfer if it ended while the helper started. */
+/**
+ * Stores the helper's endpoint at the node, and tries again while the node is away. A second deposit only replaces
+ * the first. Resolves without the transfer if the helper ends before.
+ */
+async function depositWhileServed(
+  context: TransferContext,
+  id: string,
+  helper: ServingHelper,
+  signal: AbortSignal | undefined,
+): Promise<{ transfer?: Transfer; tries: number }> {
+  const over = new AbortController()
+  void helper.ended.then(() => over.abort())
+  const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return { transfer: await deposit(context, id, helper, signal), tries }
+    } catch (error) {
+      // Before the first answer, the address of the node may be wrong.
+      if (!isTemporary(error, 'serving') || !context.wasAnswered()) throw error
+    }
+    await waiting(backoff(tries, pauses.helperAway), either).catch((aborted: unknown) => {
+      if (signal?.aborted === true) throw aborted
+    })
+    if (over.signal.aborted) return { tries }
+  }
+}
+
+/** Stores the helper's endpoint at the node. Resolves with the transfer, which may have ended meanwhile. */
 async function deposit(
   context: TransferContext,
   id: string,
   helper: ServingHelper,
   signal: AbortSignal | undefined,
-): Promise<Transfer | undefined> {
+): Promise<Transfer> {
   const { transfers } = context
   try {
-    await transfers.deposit(id, await secretOf(context, helper), { signal })
-    return undefined
+    return await transfers.deposit(id, await secretOf(context, helper), { signal })
   } catch (error) {
     const mayBeOver =
       error instanceof BridgeError && (error.code === 'state_conflict' || error.code === 'offer_expired')
@@ -110,13 +137,16 @@ async function secretOf(
 /** Whether the stored endpoint has expired, so no recipient can read it. Its helper may still live. */
 const isExpired = ({ offer }: Transfer): boolean => !offer.endpoint_ready
 
-/** Looks at the transfer until it ends, the helper ends, or the stored endpoint expires. */
+/**
+ * Looks at the transfer until it ends, the helper ends, or the stored endpoint expires. Resolves without the
+ * transfer if the helper ended while the node was away.
+ */
 async function whileServed(
   transfers: TransferCalls,
   id: string,
   helper: ServingHelper,
   signal: AbortSignal | undefined,
-): Promise<{ transfer: Transfer; looks: number }> {
+): Promise<{ transfer?: Transfer; looks: number }> {
   let hasEnded = false
   const ended = helper.ended.then(() => {
     hasEnded = true
@@ -124,8 +154,9 @@ async function whileServed(
   for (let looks = 1; ; looks += 1) {
     const transfer = await transfers.get(id, { signal }).catch((error: unknown) => {
       // The bytes do not need the node, so the helper keeps serving while the node is unreachable.
-      if (hasEnded || !isTemporary(error, 'serving')) throw error
+      if (!isTemporary(error, 'serving')) throw error
     })
+    if (transfer === undefined && hasEnded) return { looks }
     if (
       transfer !== undefined &&
       (finalTransferStates.has(transfer.state) || hasEnded || isExpired(transfer))
@@ -230,11 +261,18 @@ async function nextEndpoint(
   used: TransferSecret | undefined,
   { signal, onWaiting }: FetchDirectOptions,
 ): Promise<TransferSecret> {
-  for (;;) {
-    const secret = await deposited(transfers, id, signal)
-    if (secret !== undefined && !isSame(secret, used)) return secret
+  for (let failures = 0; ; ) {
+    try {
+      const secret = await deposited(transfers, id, signal)
+      if (secret !== undefined && !isSame(secret, used)) return secret
+      failures = 0
+    } catch (error) {
+      // The sender waits for the node too.
+      if (!isTemporary(error, 'serving')) throw error
+      failures += 1
+    }
     onWaiting?.()
-    await waiting(lookMs, signal)
+    await waiting(failures === 0 ? lookMs : backoff(failures, pauses.helperAway), signal)
   }
 }
 

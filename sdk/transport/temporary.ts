@@ -55,7 +55,7 @@ const rows = {
     local: noAnswer,
     helper: new Set<HelperErrorCode>(['too_slow', 'storage_failed', 'internal']),
   },
-  /** The look at a transfer while a helper serves its file. The bytes do not need the node, so it may be away. */
+  /** A call to the node while a helper serves a file. The bytes do not need the node, so it may be away. */
   serving: { refusal: ({ status }) => status === 503, local: noAnswer, helper: noCodes },
   /** An endpoint that has ended. The receiver waits for the next one of the sender. */
   endpoint: {
@@ -64,10 +64,10 @@ const rows = {
     helper: new Set<HelperErrorCode>(['invalid_token', 'expired']),
   },
   /**
-   * A helper that cannot be reached now. It may come back, or the sender replaces it. Wrong bytes and an untrusted
-   * certificate are no accident.
+   * A helper that cannot be reached now, or the node that is asked for the next one. It may come back, or the sender
+   * replaces it. Wrong bytes and an untrusted certificate are no accident.
    */
-  helper: { refusal: () => false, local: noAnswer, helper: noCodes },
+  helper: { refusal: ({ status }) => status === 503, local: noAnswer, helper: noCodes },
   /** A tunnel that comes up and answers with pages of its own until then. */
   tunnel: {
     refusal: () => false,

@@ -47,7 +47,7 @@ const expected: Record<Repeated, readonly [node: string[], machine: string[], he
   part: [[...laterOrUnknown, 'internal', ...stopping], noAnswer, ['too_slow', 'internal', 'storage_failed']],
   serving: [stopping, noAnswer, []],
   endpoint: [[], ['transfer_expired'], ['invalid_token', 'expired']],
-  helper: [[], noAnswer, []],
+  helper: [stopping, noAnswer, []],
   tunnel: [[], [...noAnswer, 'bad_response'], []],
 }
 
