@@ -167,10 +167,14 @@ export class Harness {
     await this.balancer.start()
   }
 
-  /** Ends the object store with all its connections, and starts it again with the same objects. */
-  async killObjectStore(): Promise<void> {
+  /**
+   * Ends the object store with all its connections, and starts it again with the same objects. `meanwhile` runs
+   * before the start.
+   */
+  async killObjectStore(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
     const { objects } = this.objects
     await this.objects.close()
+    await meanwhile()
     this.objects = await startObjectStore(this.#storePort, objects)
   }
 

@@ -16,15 +16,25 @@ export const wakeWithinMs = 1250
 export type Friends = readonly [ada: TestAgent, ben: TestAgent]
 
 /** Two agents in a project of their own. The sign-in of the owner must be confirmed. */
-export async function makeFriends({ owner, url }: Harness): Promise<Friends> {
+export async function makeFriends(harness: Harness): Promise<Friends> {
+  const [ada, ben] = (await makePeople(harness, ['ada', 'ben'])).people
+  return [ada, ben] as Friends
+}
+
+/** Agents in a project of their own. The sign-in of the owner must be confirmed. */
+export async function makePeople(
+  { owner, url }: Harness,
+  names: readonly string[],
+): Promise<{ project: { readonly id: string }; people: TestAgent[] }> {
   const project = await owner.createProject('friends', { policy: { message_budget: 1_000_000 } })
-  const one = async (name: string) => {
+  const people: TestAgent[] = []
+  for (const name of names) {
     const { id } = await owner.createAgent(project.id, name)
     const agent = await enroll(url, await owner.enrollmentCode(project.id, id), () => new Date())
     await agent.startSession()
-    return agent
+    people.push(agent)
   }
-  return [await one('ada'), await one('ben')]
+  return { project, people }
 }
 
 /** Milliseconds from the answer to a send at the node `from` until a wait at the node `to` has the message. */
