@@ -3,8 +3,8 @@
  *
  * - Key and body are durable before the first attempt, and removed once the node has answered.
  * - Entries that earlier commands kept are sent first, once each. A refusal removes an entry and is reported,
- *   unless a later retry may succeed. If the node is unreachable or refuses the identity, the entry and all
- *   later ones stay.
+ *   unless a later retry may succeed: then the entry stays, and the later ones are sent. If the node is
+ *   unreachable or refuses the identity, the entry and all later ones stay.
  *
  * Contract §12.
  */
@@ -24,7 +24,7 @@ import type { Drafts } from './drafts.ts'
 /** Outcome of sending an entry that an earlier command kept. */
 export interface Flushed {
   readonly entry: OutboxEntry
-  /** `delayed` means that the node refused it for now; the entry stays in the outbox. */
+  /** `delayed` means that it was not accepted now and may be later; the entry stays in the outbox. */
   readonly outcome: 'sent' | 'refused' | 'delayed'
   readonly answer?: unknown
   readonly error?: Error

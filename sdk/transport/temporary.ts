@@ -47,8 +47,15 @@ const rows = {
   },
   /** Keeping a claim. The lease ends the tries, so every failure without an answer counts, and a paused project too. */
   claim: { refusal: mayBeRepeated, local: unanswered, helper: noCodes },
-  /** An entry of the outbox that the node refuses now and may take later. */
-  'outbox entry': { refusal: ({ retry }) => retry === 'after-delay', local: noCodes, helper: noCodes },
+  /**
+   * An entry of the outbox that the node refuses now and may take later. A fault of the node, or a filter in front of it,
+   * may concern this one body only. So the entries after it are still tried.
+   */
+  'outbox entry': {
+    refusal: ({ code, retry }) => retry === 'after-delay' || code === 'internal',
+    local: new Set<LocalErrorCode>(['bad_response']),
+    helper: noCodes,
+  },
   /** One part of a file. The part runner counts these tries. */
   part: {
     refusal: mayBeRepeated,

@@ -105,6 +105,22 @@ test('a flush says that an entry is still being sent, instead of that nothing wa
   })
 })
 
+test('a flush to an address with another program keeps every entry and exits as without a node', async () => {
+  const other = await startNode((_heard, _nth, response) =>
+    response.writeHead(403, { 'content-type': 'text/html' }).end('<h1>Forbidden</h1>'),
+  )
+  await moveTo(other.url)
+  for (const text of ['one', 'two']) expect((await cleo.bridge('send', 'owner', text)).code).toBe(9)
+  const flushed = await cleo.bridge('outbox', 'flush')
+  await other.close()
+  expect(flushed).toMatchObject({
+    code: 9,
+    stderr: expect.stringContaining('does not speak the bridge protocol'),
+  })
+  expect(flushed.stdout).toMatch(/^(the outbox still keeps \S+: .+\n){2}$/)
+  expect(await readdir(home.path(cleo.name, 'outbox'))).toHaveLength(2)
+})
+
 test('a long text in a list is cut between characters', async () => {
   const address = bridge.url
   const long = (before: number) => `${'a'.repeat(before)}😀${'b'.repeat(60)}`

@@ -1,5 +1,6 @@
 /** Requests that must not be lost, in real files: stored, sent once, and discarded only by a person. */
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -194,6 +195,28 @@ test.each(['capacity_reached', 'storage_full'])(
     expect(kept.map(({ idempotency_key }) => idempotency_key)).toEqual(['key-of-one', 'key-of-two'])
     // Only the first one is tried again.
     expect(bodies(fake)).toEqual(['one', 'one', 'one', 'one', 'two', 'three', 'four'])
+  },
+)
+
+test.each([
+  [
+    'a filter in front of the node refuses with a page of its own',
+    (response) => response.writeHead(403, { 'content-type': 'text/html' }).end('<h1>Forbidden</h1>'),
+  ],
+  ['the node fails at', (response) => refuse(response, 500, 'internal')],
+] satisfies [string, (response: ServerResponse) => unknown][])(
+  'a kept entry that %s stays and does not hold up the others',
+  async (_why, fail) => {
+    await keep('one')
+    const fake = await node(({ headers, url }, _nth, response) => {
+      if (headers['idempotency-key'] === 'key-of-one') fail(response)
+      else answerJson(response, 200, url.endsWith('/messages') ? sent() : { acknowledged: [], already: [] })
+    })
+    const { bridge: ada, flushed } = bridge(fake.url)
+    await ada.messages.send(say('two'))
+    await ada.acknowledgements.create([benId])
+    expect(flushed.map(({ outcome }) => outcome)).toEqual(['delayed', 'delayed'])
+    expect((await outboxOf().list()).map(({ idempotency_key }) => idempotency_key)).toEqual(['key-of-one'])
   },
 )
 

@@ -43,7 +43,7 @@ const expected: Record<Repeated, readonly [node: string[], machine: string[], he
     [],
   ],
   claim: [[...laterOrUnknown, 'internal', ...stopping], unanswered, []],
-  'outbox entry': [[...laterOrUnknown, 'capacity_reached', 'storage_full'], [], []],
+  'outbox entry': [[...laterOrUnknown, 'internal', 'capacity_reached', 'storage_full'], ['bad_response'], []],
   part: [[...laterOrUnknown, 'internal', ...stopping], noAnswer, ['too_slow', 'internal', 'storage_failed']],
   serving: [stopping, noAnswer, []],
   endpoint: [[], ['transfer_expired'], ['invalid_token', 'expired']],

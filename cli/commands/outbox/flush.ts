@@ -31,6 +31,9 @@ export async function outboxFlush(context: CliContext, named: readonly string[])
     if (flushed.outcome === 'sent') sent += 1
     else unsent.push(flushed)
   }
+  const { isOutcomeUnknown } = await import('../../../sdk/program.ts')
+  const unclear = unsent.find(({ error }) => isOutcomeUnknown(error))
+  if (unclear !== undefined) throw unclear.error
   if (unsent.length > 0) {
     throw new CommandError('conflict', `the node refused ${unsent.length} of ${sent + unsent.length}`)
   }
