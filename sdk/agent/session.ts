@@ -12,7 +12,7 @@
  */
 import type { Client } from '../contract/agent/enrollments.ts'
 import { type Session, type SessionInput, type SessionPolicy, sessions } from '../contract/agent/sessions.ts'
-import type { BridgeError } from '../transport/failures.ts'
+import { BridgeError } from '../transport/failures.ts'
 import type { CallOptions, Transport } from '../transport/http.ts'
 
 /** Stored session of a program between its runs. */
@@ -168,6 +168,13 @@ export class SessionKeeper {
     if (wasClosedHere) return false
     await this.start(options)
     return true
+  }
+
+  /** Returns whether the session is closed because a process of the profile closed it deliberately. */
+  async wasClosedHere(failure: unknown): Promise<boolean> {
+    const isClosed = failure instanceof BridgeError && failure.code === 'session_closed'
+    // The session that this process holds may be older than the end of it.
+    return isClosed && (await this.#store.load()).session_id === null
   }
 
   async correctClock(offsetMs: number): Promise<void> {

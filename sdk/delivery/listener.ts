@@ -226,6 +226,8 @@ export class Listener {
     this.#catchUp.failed(attempt.slept ? attempt.signal.reason : error)
     if (attempt.slept) return
     if (attempt.signal.aborted) throw attempt.signal.reason
+    // Another request of this Bridge may know by now that there is no session. The next attempt would start one.
+    if (await this.#listening.keeper.wasClosedHere(error)) throw error
     const wasOpen = attempt.openedMs !== undefined
     const verdict = judge(error, transport, wasOpen)
     this.#wasHeld ||= this.#heldPoll(error, attempt)

@@ -1,7 +1,13 @@
 /** Listening and the session: a deliberate end, repairs, and the owner's policy. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Bridge, type BridgeOptions, memorySessions, type ReceivedPage } from '../../../sdk/program.ts'
+import {
+  type Bridge,
+  type BridgeOptions,
+  memorySessions,
+  type ReceivedPage,
+  type SessionStore,
+} from '../../../sdk/program.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { bridgeOf, Ear, movableMs, sessionsOf } from '../../support/sdk-listener.ts'
@@ -26,6 +32,17 @@ function open(agent: TestAgent, options: Partial<BridgeOptions> = {}): Bridge {
   return client
 }
 
+/** Resolves when a process of the profile stores a session from now on. */
+function nextStart(sessions: SessionStore): Promise<string> {
+  const started = Promise.withResolvers<string>()
+  const { save } = sessions
+  sessions.save = (session) => {
+    if (session.session_id !== null) started.resolve('a session was started')
+    return save(session)
+  }
+  return started.promise
+}
+
 describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) => {
   test('ends when another process of the profile closes the session on purpose', async () => {
     const agent = await someone()
@@ -35,6 +52,44 @@ describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) =>
     await ear.heard('before')
     await open(agent, { sessions }).sessions.close()
     expect(await ear.ended).toMatchObject({ code: 'session_closed', status: 409 })
+    expect(sessions.stored.session_id).toBeNull()
+  })
+
+  test('ends when its own process closes the session on purpose', async () => {
+    const agent = await someone()
+    const sessions = sessionsOf(agent)
+    const client = open(agent, { sessions })
+    const ear = new Ear(client, { transports: [transport] })
+    undo.push(() => ear.stop())
+    await tell(agent, 'before')
+    await ear.heard('before')
+    const started = nextStart(sessions)
+    await client.sessions.close()
+    expect(await Promise.race([ear.ended, started])).toMatchObject({ code: 'session_closed', status: 409 })
+    expect(sessions.stored.session_id).toBeNull()
+  })
+
+  test('ends with a question beside it when another process closes the session on purpose', async () => {
+    const agent = await someone()
+    const sessions = sessionsOf(agent)
+    const polled = Promise.withResolvers<void>()
+    const noticing: BridgeOptions['fetch'] = (url, init) => {
+      if (String(url).includes('/api/v1/inbox/messages')) polled.resolve()
+      return fetch(url, init)
+    }
+    const client = open(agent, { sessions, fetch: noticing })
+    const ear = new Ear(client, { transports: [transport] })
+    undo.push(() => ear.stop())
+    await tell(agent, 'before')
+    await ear.heard('before')
+    // Else the question's first poll ends at once with this message.
+    await ear.messages[0]?.acknowledge()
+    const answer = client.ask('owner', 'still there?').catch((error: unknown) => error)
+    await polled.promise
+    const started = nextStart(sessions)
+    await open(agent, { sessions }).sessions.close()
+    expect(await answer).toMatchObject({ code: 'session_closed' })
+    expect(await Promise.race([ear.ended, started])).toMatchObject({ code: 'session_closed' })
     expect(sessions.stored.session_id).toBeNull()
   })
 
