@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../../sdk/contract/agent/tasks.ts'
 import { agentAt } from '../../support/nodes.ts'
 import { createTask, heldBy } from '../../support/tasks.ts'
-import { lacking } from '../lab/cluster/harness.ts'
+import { lacking, longestMs } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { isSkewed } from '../lab/cluster/skew.ts'
 import { type Friends, makeFriends } from '../lab/cluster/wakes.ts'
@@ -54,7 +54,7 @@ describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${
           }
         }
     },
-    hourMs,
+    longestMs,
   )
 
   test(
@@ -79,7 +79,7 @@ describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${
             }
           }
     },
-    hourMs,
+    longestMs,
   )
 
   test(
@@ -92,6 +92,6 @@ describe.skipIf(why !== '')(`three nodes whose database has a set clock (seed ${
       expect(seen.probes.length).toBeGreaterThan(20)
       expect(seen.replays.length).toBeGreaterThan(20)
     },
-    hourMs,
+    longestMs,
   )
 })

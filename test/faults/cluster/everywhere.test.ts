@@ -11,11 +11,10 @@ import { TestOwner } from '../../support/owner.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { createTask } from '../../support/tasks.ts'
 import { openWait, soon } from '../../support/waits.ts'
-import { Harness, lacking } from '../lab/cluster/harness.ts'
+import { Harness, lacking, longestMs } from '../lab/cluster/harness.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_RACES ?? 4)
 const clients = 64
-const hours = 3_600_000
 const waitsEndWithinMs = process.env.BRIDGE_CLUSTER_RACES === undefined ? 20_000 : 2000
 
 const outcome = ({ status, json }: Reply): string =>
@@ -70,7 +69,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
         expect(await winners((index) => at(index, ben).call({ target, body: {} }))).toBe(1)
       }
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -90,7 +89,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
       ])
       expect(rows).toHaveLength(rounds)
     },
-    hours,
+    longestMs,
   )
 
   /** The owner at the first node, with the origin of the load balancer. */
@@ -178,6 +177,6 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
         await allow()
       }
     },
-    hours,
+    longestMs,
   )
 })

@@ -14,7 +14,7 @@ import { Desk } from '../../support/desk.ts'
 import type { Faults } from '../../support/object-store.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { machineMs } from '../lab/client-log.ts'
-import { type Harness, lacking } from '../lab/cluster/harness.ts'
+import { type Harness, lacking, longestMs } from '../lab/cluster/harness.ts'
 import type { Link } from '../lab/cluster/link.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
@@ -38,7 +38,6 @@ const brokenMs = 3000
  */
 const lateMs = 10
 const storeLateMs = 50
-const hours = 3_600_000
 
 const statusOf = ({ url }: ServerProcess) =>
   fetch(`${url}/api/ready`).then(
@@ -100,7 +99,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         await scene.plays(1)
       }
     },
-    hours,
+    longestMs,
   )
 
   test.each(['all', 'answers'] as const)(
@@ -127,7 +126,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         await scene.plays(1)
       }
     },
-    hours,
+    longestMs,
   )
 
   test.each(['before', 'answer'] as const)(
@@ -141,7 +140,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         await scene.plays(1)
       }
     },
-    hours,
+    longestMs,
   )
 
   const modes = () =>
@@ -188,7 +187,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
       expect(wakes.filter((ms) => ms >= wakeWithinMs)).toEqual([])
       expect(hears.filter((ms) => ms >= hearsWithinMs)).toEqual([])
     },
-    hours,
+    longestMs,
   )
 
   const storeFaults: readonly (readonly [string, () => Faults])[] = [
@@ -209,7 +208,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         }
       }
     },
-    hours,
+    longestMs,
   )
 
   test.each(['answers', 'all'] as const)(
@@ -225,7 +224,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         }
       }
     },
-    hours,
+    longestMs,
   )
 
   const storeLinkFaults: readonly (readonly [string, (link: Link) => void, (link: Link) => void])[] = [
@@ -252,7 +251,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         await scene.plays(4)
       }
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -266,7 +265,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         }
       await scene.plays(1)
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -278,7 +277,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
         await scene.plays(1)
       }
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -291,7 +290,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
       expect(seen.held.filter(({ what }) => what.startsWith('claim')).length).toBeGreaterThan(20)
       expect(seen.replays.length).toBeGreaterThan(20)
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -304,7 +303,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
       expect(await move()).toMatchObject({ code: 0 })
       for (const node of harness.nodes) await expect(node.start()).rejects.toThrow('was moved to')
     },
-    hours,
+    longestMs,
   )
 })
 

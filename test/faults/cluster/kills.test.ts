@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listenTransports } from '../../../sdk/delivery/transport-choice.ts'
 import { chanceFrom } from '../../support/chance.ts'
-import { lacking } from '../lab/cluster/harness.ts'
+import { lacking, longestMs } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { type Round, toldOf, worstStalls } from '../lab/cluster/stalls.ts'
 import { killOne, type Victim, victims } from '../lab/cluster/victims.ts'
@@ -21,7 +21,6 @@ const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 3
 const stallWithinMs = 2000
 const backWithinMs = 2000 + storedWithinMs
 const heardWithinMs = 1000
-const longestMs = 7_200_000
 const why = lacking || (long === undefined ? 'BRIDGE_CLUSTER_KILLS' : '')
 
 const print = (line: string) => process.stderr.write(`${line}\n`)

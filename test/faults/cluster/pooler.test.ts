@@ -6,14 +6,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chanceFrom, pick } from '../../support/chance.ts'
 import { untilPeers } from '../../support/nodes.ts'
-import { lackingPooler } from '../lab/cluster/harness.ts'
+import { lackingPooler, longestMs } from '../lab/cluster/harness.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_FAULTS ?? 0)
 const why = lackingPooler || (rounds === 0 ? 'BRIDGE_CLUSTER_FAULTS' : '')
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const hours = 3_600_000
 
 describe.skipIf(why !== '')(`three nodes behind PgBouncer (seed ${seed}) ${why}`, () => {
   const chance = chanceFrom(seed)
@@ -32,7 +31,7 @@ describe.skipIf(why !== '')(`three nodes behind PgBouncer (seed ${seed}) ${why}`
       for (let round = 0; round < rounds; round += 1)
         expect(await wakeMs(scene.harness, round % 3, (round + 1) % 3, pair)).toBeLessThan(wakeWithinMs)
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -50,7 +49,7 @@ describe.skipIf(why !== '')(`three nodes behind PgBouncer (seed ${seed}) ${why}`
         }
       }
     },
-    hours,
+    longestMs,
   )
 
   test(
@@ -62,6 +61,6 @@ describe.skipIf(why !== '')(`three nodes behind PgBouncer (seed ${seed}) ${why}`
       expect(seen.probes.length).toBeGreaterThan(20)
       expect(seen.replays.length).toBeGreaterThan(20)
     },
-    hours,
+    longestMs,
   )
 })

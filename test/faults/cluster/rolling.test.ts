@@ -13,7 +13,7 @@ import { expect, test } from 'vitest'
 import { migrations } from '../../../server/database/migrations/index.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { program as ours } from '../../support/program.ts'
-import { lacking } from '../lab/cluster/harness.ts'
+import { lacking, longestMs } from '../lab/cluster/harness.ts'
 import { lanesMakeProgress } from '../lab/cluster/rules.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stallsOf, toldOf } from '../lab/cluster/stalls.ts'
@@ -53,7 +53,7 @@ test.skipIf(why !== '')(
       versions.close()
     }
   },
-  3_600_000,
+  longestMs,
 )
 
 interface Programs {

@@ -11,11 +11,10 @@ import { exchange, type Reply } from '../../support/http.ts'
 import { cookieOf, ownerPassword, TestOwner } from '../../support/owner.ts'
 import { Cluster } from '../../support/postgres-cluster.ts'
 import type { ServerProcess } from '../../support/process.ts'
-import { lacking } from '../lab/cluster/harness.ts'
+import { lacking, longestMs } from '../lab/cluster/harness.ts'
 
 const rounds = Number(process.env.BRIDGE_CLUSTER_RACES ?? 4)
 const clients = 64
-const hours = 3_600_000
 
 const told = ({ status, json }: Reply): string =>
   status === 200 ? 'done' : `${status} ${(json as { error: string }).error}`
@@ -73,6 +72,6 @@ describe.skipIf(lacking !== '')(`the setup link at three nodes at once ${lacking
         expect(rows).toEqual([{ owners: 1, sessions: 1, records: round + 1 }])
       }
     },
-    hours,
+    longestMs,
   )
 })

@@ -40,6 +40,9 @@ export interface HarnessOptions {
 /** The same for tests behind PgBouncer. */
 export const lackingPooler = lacking || (hasPooler ? '' : 'pgbouncer')
 
+/** The limit of each test in its long form. A machine that is slow or stands for minutes stays below it. */
+export const longestMs = 4 * 3_600_000
+
 export const nodeNames = ['a', 'b', 'c'] as const
 
 export class Harness {
