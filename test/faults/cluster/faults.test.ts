@@ -135,7 +135,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
       for (let round = 0; round < rounds; round += 1) {
         const link = pick(chance, harness.links)
         const before = link?.cuts ?? 0
-        link?.cutAt('COMMIT', when)
+        link?.cutAtCommit(when)
         await expect.poll(() => link?.cuts).toBe(before + 1)
         await scene.plays(1)
       }

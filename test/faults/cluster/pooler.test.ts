@@ -43,7 +43,7 @@ describe.skipIf(why !== '')(`three nodes behind PgBouncer (seed ${seed}) ${why}`
         for (const when of ['before', 'answer'] as const) {
           const link = pick(chance, harness.links)
           const before = link?.cuts ?? 0
-          link?.cutAt('COMMIT', when)
+          link?.cutAtCommit(when)
           await expect.poll(() => link?.cuts).toBe(before + 1)
           await scene.plays(1)
         }

@@ -8,6 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Bytes that are dropped: of both directions, or only those of the far side. */
 export type Dropped = 'all' | 'answers' | 'none'
 
+export type CutTime = 'before' | 'answer'
+
+/**
+ * A word of the statement that begins each group of writes. Reads end by COMMIT too, and lack it. The statement is
+ * prepared, so its text travels once in each connection.
+ */
+const writes = 'bridge.lanes'
+
 export interface Link {
   readonly port: number
   /** The URL with the port of the proxy. */
@@ -23,12 +31,9 @@ export interface Link {
   drop(what: Dropped): void
   /** Delays bytes of the far side, and those for it if `what` is `all`. Their order stays. */
   delay(ms: number, what?: 'all' | 'answers'): void
-  /**
-   * Cuts the connection at the next bytes for the far side that contain these words: before or after they are
-   * sent.
-   */
-  cutAt(words: string, when: 'before' | 'answer'): void
-  /** The number of cuts by `cutAt` so far. */
+  /** Cuts the connection that writes at its next COMMIT: before or after it is sent. */
+  cutAtCommit(when: CutTime): void
+  /** The number of cuts by `cutAtCommit` so far. */
   readonly cuts: number
   /** Drops bytes for the far side that contain these words, until it is called without words. */
   swallow(words?: string): void
@@ -47,7 +52,7 @@ interface State {
   delayed: 'all' | 'answers'
   swallows: number
   swallowed: string | undefined
-  cutting: { readonly words: string; readonly when: 'before' | 'answer' } | undefined
+  cutting: CutTime | undefined
   cuts: number
 }
 
@@ -99,8 +104,8 @@ export async function startLink(target: number): Promise<Link> {
       state.delayMs = ms
       state.delayed = what
     },
-    cutAt(words, when) {
-      state.cutting = { words, when }
+    cutAtCommit(when) {
+      state.cutting = when
     },
     swallow(words) {
       state.swallowed = words
@@ -118,6 +123,7 @@ function join(near: Socket, state: State, sockets: Set<Socket>): void {
   const far = connect({ port: state.target, host: '127.0.0.1', noDelay: true })
   near.setNoDelay()
   let isAnswerCut = false
+  let isWriter = false
   const cut = () => {
     near.destroy()
     far.destroy()
@@ -137,8 +143,9 @@ function join(near: Socket, state: State, sockets: Set<Socket>): void {
       state.swallows += 1
       return
     }
-    if (state.cutting !== undefined && bytes.includes(state.cutting.words)) {
-      const { when } = state.cutting
+    isWriter ||= bytes.includes(writes)
+    if (isWriter && state.cutting !== undefined && bytes.includes('COMMIT')) {
+      const when = state.cutting
       state.cutting = undefined
       state.cuts += 1
       if (when === 'before') return cut()
