@@ -1,12 +1,13 @@
 /** The processes of a harness that a test kills. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Chance, pick } from '../../../support/chance.ts'
+import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { Harness } from './harness.ts'
 
-/** In this order, so that nine kills have each of them. */
+/** In this order, so that thirteen kills have each of them. */
 export const victims = [
-  ...(['node', 'balancer', 'backend', 'objects', 'node'] as const),
-  ...(['standby', 'checkpointer', 'primary', 'node'] as const),
+  ...(['node', 'balancer', 'backend', 'objects', 'node', 'standby', 'checkpointer', 'walwriter'] as const),
+  ...(['node', 'primary', 'walsender', 'walreceiver', 'node'] as const),
 ]
 export type Victim = (typeof victims)[number]
 
@@ -23,8 +24,9 @@ export async function killOne(
   if (victim === 'balancer') return harness.killBalancer()
   if (victim === 'objects') return harness.killObjectStore()
   if (victim === 'standby') return harness.killStandby()
-  if (victim === 'backend') return killProcess(harness, 'client backend', chance)
-  if (victim === 'checkpointer') return killProcess(harness, 'checkpointer', chance)
+  if (victim === 'backend') return killProcess(harness.primary, 'client backend', chance)
+  if (victim === 'walreceiver') return killProcess(harness.standby, victim, chance)
+  if (victim !== 'primary') return killProcess(harness.primary, victim, chance)
   await harness.failOver()
   await meanwhile()
   await harness.followUp()
@@ -34,19 +36,20 @@ export async function killOne(
 const longRecoveryMs = 2000
 
 /**
- * Kills one process of the primary, which then ends all its other processes, recovers as after a crash and goes
- * on. Resolves once it accepts connections. A backend is one that serves a node.
+ * Kills one process of a server, which then ends all its other processes, recovers as after a crash and goes on.
+ * Resolves once it accepts connections. A backend is one that serves a node.
  */
-async function killProcess({ primary }: Harness, type: string, chance: Chance): Promise<void> {
-  const rows = await primary.query<{ pid: number }>(
+async function killProcess(cluster: Cluster | undefined, type: string, chance: Chance): Promise<void> {
+  if (cluster === undefined) throw new Error('there is no standby')
+  const rows = await cluster.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity WHERE backend_type = $1 AND pid <> pg_backend_pid()
      AND (datname IS NULL OR application_name LIKE 'agent-bridge%')`,
     [type],
   )
   const pid = pick(chance, rows)?.pid
-  if (pid === undefined) throw new Error(`the primary has no process of the type ${type}`)
+  if (pid === undefined) throw new Error(`the server has no process of the type ${type}`)
   const startOf = async () => {
-    const [row] = await primary.query<{ at: string }>(
+    const [row] = await cluster.query<{ at: string }>(
       'SELECT min(backend_start)::text AS at FROM pg_stat_activity',
     )
     return row?.at
@@ -57,5 +60,5 @@ async function killProcess({ primary }: Harness, type: string, chance: Chance): 
   while ((await startOf().catch(() => before)) === before) await sleep(20)
   const awayMs = Math.round(performance.now() - killedMs)
   if (awayMs >= longRecoveryMs)
-    process.stderr.write(`the primary accepted no connection for ${awayMs} ms:\n${primary.logEnd}\n`)
+    process.stderr.write(`${type}: no connection for ${awayMs} ms:\n${cluster.logEnd}\n`)
 }
