@@ -13,13 +13,13 @@ import { streamedAnswer, useUnsentBound } from '../../../server/http/connection-
 const size = 16 * 1024 * 1024
 const app = fastify()
 useUnsentBound(app)
-let earlier: ServerResponse | undefined
+let answers: ServerResponse[] = []
 app.get('/large', async (_request, { raw }) => {
-  earlier = raw
+  answers.push(raw)
   return 'x'.repeat(size)
 })
 app.get('/large-stream', { config: streamedAnswer }, async (_request, reply) => {
-  earlier = reply.raw
+  answers.push(reply.raw)
   reply.hijack().raw.end('x'.repeat(size))
 })
 app.get('/stream', { config: streamedAnswer }, async (_request, reply) => {
@@ -32,16 +32,16 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 test.each(['/large', '/large-stream'])('a stream is served after %s, which has ended', async (path) => {
-  earlier = undefined
+  answers = []
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())
   socket.on('error', () => {}).pause()
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await expect.poll(() => earlier?.writableEnded).toBe(true)
+  await expect.poll(() => answers[0]?.writableEnded).toBe(true)
   const arrived = once(app.server, 'request')
   socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   await arrived
-  expect(earlier?.writableFinished).toBe(false)
+  expect(answers[0]?.writableFinished).toBe(false)
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume()
   await once(socket, 'close')
