@@ -11,11 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chanceFrom, pick } from '../../support/chance.ts'
 import { Desk } from '../../support/desk.ts'
-import type { Faults } from '../../support/object-store.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { type Harness, lacking, longestMs } from '../lab/cluster/harness.ts'
 import type { Link } from '../lab/cluster/link.ts'
+import type { StoreFault } from '../lab/cluster/objects-process.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
 import { type Friends, makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
@@ -190,21 +190,16 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
     longestMs,
   )
 
-  const storeFaults: readonly (readonly [string, () => Faults])[] = [
-    ['is slow', () => ({ before: () => sleep(300).then(() => undefined) })],
-    ['answers 500', () => once(() => ({ status: 500, code: 'InternalError' }), 'before')],
-    ['cuts uploads', () => ({ cutAfter: onceTrue((_call, bytes) => bytes > 100_000) })],
-    ['loses the answer to an upload', () => once(() => 'lost' as const, 'afterPut')],
-  ]
+  const storeFaults: readonly StoreFault[] = ['is slow', 'answers 500', 'cuts uploads', 'loses answers']
   test.each(storeFaults)(
     'files arrive whole while the object store %s',
-    async (_name, faults) => {
+    async (fault) => {
       for (let round = 0; round < rounds; round += 1) {
-        harness.objects.faults = faults()
+        await harness.objects.meets(fault)
         try {
           await scene.plays(4)
         } finally {
-          harness.objects.faults = {}
+          await harness.objects.meets('has no fault')
         }
       }
     },
@@ -228,7 +223,7 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
   )
 
   const storeLinkFaults: readonly (readonly [string, (link: Link) => void, (link: Link) => void])[] = [
-    ['is cut', (link) => link.lead(Number(new URL(harness.objects.endpoint).port)), () => {}],
+    ['is cut', (link) => link.lead(harness.objects.port), () => {}],
     ['is closed', (link) => link.shut(), (link) => link.open()],
     ['drops answers', (link) => link.drop('answers'), (link) => link.drop('none')],
     ['drops all', (link) => link.drop('all'), (link) => link.drop('none')],
@@ -309,15 +304,4 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
 
 interface Ready {
   readonly peers: string
-}
-
-/** A fault of the first two uploads. */
-function once<T>(fault: () => T, name: 'before' | 'afterPut'): Faults {
-  let left = 2
-  return { [name]: ({ verb }: { verb: string }) => (verb === 'PUT' && left-- > 0 ? fault() : undefined) }
-}
-
-function onceTrue(isDue: NonNullable<Faults['cutAfter']>): NonNullable<Faults['cutAfter']> {
-  let left = 2
-  return (call, bytes) => isDue(call, bytes) && left-- > 0
 }

@@ -7,12 +7,13 @@ import { hasPooler, type Pooler, startPooler } from '../../../server/postgres/po
 import { closeNodes, startNode } from '../../../support/cluster-nodes.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { Balancer, hasBalancer } from '../../../support/haproxy.ts'
-import { type ObjectStore, startObjectStore, testKeys } from '../../../support/object-store.ts'
+import { testKeys } from '../../../support/object-store.ts'
 import { ownerPassword, setUpOwner, type TestOwner } from '../../../support/owner.ts'
 import { isOnPostgres } from '../../../support/postgres.ts'
 import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
 import type { Ending, ProcessOptions, ServerProcess } from '../../../support/process.ts'
 import { type Link, startLink } from './link.ts'
+import { ObjectsProcess } from './objects.ts'
 import { clockThatCanBeSet } from './set-clock.ts'
 
 /** The programs without which this machine has no harness, or an empty text. */
@@ -53,10 +54,9 @@ export class Harness {
   /** From each node to the object store. */
   readonly storeLinks: readonly Link[]
   readonly owner: TestOwner
-  objects: ObjectStore
+  readonly objects: ObjectsProcess
   primary: Cluster
   standby: Cluster | undefined
-  readonly #storePort: number
   #aheadMs = 0
   readonly #pooler: Pooler | undefined
 
@@ -70,7 +70,6 @@ export class Harness {
     this.primary = parts.primary
     this.standby = parts.standby
     this.#pooler = parts.pooler
-    this.#storePort = Number(new URL(parts.objects.endpoint).port)
   }
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
@@ -85,8 +84,7 @@ export class Harness {
       const standby =
         options.standby === false ? undefined : await made(primary.startStandby(), (it) => it.close())
       if (standby !== undefined) await requireStandby(primary)
-      const objects = await made(startObjectStore(), (it) => it.close())
-      const storePort = Number(new URL(objects.endpoint).port)
+      const objects = await made(ObjectsProcess.start(), (it) => it.close())
       const pooler = options.pooler
         ? await made(startPooler(primary.url, 'transaction'), (it) => it.close())
         : undefined
@@ -98,10 +96,10 @@ export class Harness {
       const nodes: ServerProcess[] = []
       for (const [index, name] of nodeNames.entries()) {
         const link = await made(startLink(Number(new URL(way).port)), (it) => it.close())
-        const storeLink = await made(startLink(storePort), (it) => it.close())
+        const storeLink = await made(startLink(objects.port), (it) => it.close())
         const given = options.node?.(index) ?? {}
         const settings = {
-          ...objects.settings(),
+          ...objects.settings,
           package_bytes: String(64 * 1024 * 1024),
           packages_endpoint: storeLink.urlOf(objects.endpoint).replace(/\/$/, ''),
           portal_origin: `http://127.0.0.1:${port}`,
@@ -170,15 +168,11 @@ export class Harness {
     await this.balancer.start()
   }
 
-  /**
-   * Ends the object store with all its connections, and starts it again with the same objects. `meanwhile` runs
-   * before the start.
-   */
+  /** Kills the object store and starts it again. `meanwhile` runs before the start. */
   async killObjectStore(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
-    const { objects } = this.objects
-    await this.objects.close()
+    await this.objects.kill()
     await meanwhile()
-    this.objects = await startObjectStore(this.#storePort, objects)
+    await this.objects.restart()
   }
 
   /** Kills the standby and starts it again. Commits wait meanwhile. */
@@ -227,7 +221,7 @@ interface Parts {
   readonly links: readonly Link[]
   readonly storeLinks: readonly Link[]
   readonly owner: TestOwner
-  readonly objects: ObjectStore
+  readonly objects: ObjectsProcess
   readonly primary: Cluster
   readonly standby: Cluster | undefined
   readonly pooler: Pooler | undefined
