@@ -94,6 +94,31 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
     expect(told).toEqual(['committed', 'aborted'])
   })
 
+  test('asks again while its transaction is open, and gives up in time', async () => {
+    const link = new Link({ url: cluster.url })
+    const { connection, server } = await link.get()
+    const asking = new Link({ url: cluster.url })
+    const told: string[] = []
+    for (const end of ['COMMIT', 'ROLLBACK', undefined]) {
+      const xid = await begin(connection)
+      let nowMs = 0
+      let asked = 0
+      const counted = () => {
+        asked += 1
+        return nowMs
+      }
+      const fate = fateOf(asking, { xid, server, withinMs: 5000, monotonicMs: counted })
+      // The clock is read before the first question and before each one.
+      await expect.poll(() => asked).toBeGreaterThan(3)
+      if (end === undefined) nowMs = 5000
+      else await connection.query({ text: end })
+      told.push(await fate)
+    }
+    await connection.query({ text: 'ROLLBACK' })
+    await Promise.all([asking.close(), link.close()])
+    expect(told).toEqual(['committed', 'aborted', 'unknown'])
+  })
+
   test('breaks if the database is suspended, and every question ends in time', async () => {
     const link = new Link({ url: cluster.url, limits })
     const { connection, server } = await untilAnswered(() => link.get())
