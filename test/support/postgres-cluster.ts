@@ -93,11 +93,11 @@ export class Cluster {
 
   /**
    * Makes and starts a copy that follows this cluster as the standby `standby`. It takes a second or more, in which
-   * this process goes on.
+   * this process goes on. `through` is the port of a proxy that leads to this cluster.
    */
-  async startStandby(): Promise<Cluster> {
+  async startStandby(through = this.port): Promise<Cluster> {
     const standby = new Cluster(makeFolder(), await freePort())
-    const from = `host=127.0.0.1 port=${this.port} user=postgres application_name=standby`
+    const from = `host=127.0.0.1 port=${through} user=postgres application_name=standby`
     await standby.#runAside('pg_basebackup', ['-d', from, '-D', standby.data, '-R', '-c', 'fast', '-N'])
     standby.configure([`port = ${standby.port}`, "unix_socket_directories = ''"])
     await standby.start()

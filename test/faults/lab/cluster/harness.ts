@@ -1,6 +1,7 @@
 /**
  * Three nodes as processes behind HAProxy, on a PostgreSQL server with a synchronous standby and an object
- * store. Each node reaches the database and the object store through links of its own.
+ * store. Each node reaches the database and the object store through links of its own, and so does the standby the
+ * primary.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasPooler, type Pooler, startPooler } from '../../../server/postgres/pooler.ts'
@@ -53,6 +54,8 @@ export class Harness {
   readonly links: readonly Link[]
   /** From each node to the object store. */
   readonly storeLinks: readonly Link[]
+  /** From the standby to the primary. */
+  readonly replication: Link
   readonly owner: TestOwner
   readonly objects: ObjectsProcess
   primary: Cluster
@@ -65,6 +68,7 @@ export class Harness {
     this.balancer = parts.balancer
     this.links = parts.links
     this.storeLinks = parts.storeLinks
+    this.replication = parts.replication
     this.owner = parts.owner
     this.objects = parts.objects
     this.primary = parts.primary
@@ -81,8 +85,11 @@ export class Harness {
     }
     try {
       const primary = await made(Cluster.start(walKept), (it) => it.close())
+      const replication = await made(startLink(primary.port), (it) => it.close())
       const standby =
-        options.standby === false ? undefined : await made(primary.startStandby(), (it) => it.close())
+        options.standby === false
+          ? undefined
+          : await made(primary.startStandby(replication.port), (it) => it.close())
       if (standby !== undefined) await requireStandby(primary)
       const objects = await made(ObjectsProcess.start(), (it) => it.close())
       const pooler = options.pooler
@@ -116,7 +123,10 @@ export class Harness {
       const ports = nodes.map((node) => node.port)
       const balancer = await made(Balancer.start(port, ports, options.balancer), (it) => it.close())
       const owner = await setUpOwner(balancer.url, nodes[0]?.setupLink ?? '')
-      return new Harness({ nodes, balancer, links, storeLinks, owner, objects, primary, standby, pooler })
+      return new Harness({
+        ...{ nodes, balancer, links, storeLinks, replication },
+        ...{ owner, objects, primary, standby, pooler },
+      })
     } catch (error) {
       for (const cleanUp of cleanups.reverse()) await cleanUp()
       throw error
@@ -200,14 +210,15 @@ export class Harness {
 
   /** Gives the primary a synchronous standby again. */
   async followUp(): Promise<void> {
-    this.standby = await this.primary.startStandby()
+    this.replication.lead(this.primary.port)
+    this.standby = await this.primary.startStandby(this.replication.port)
     await requireStandby(this.primary)
   }
 
   async close(): Promise<void> {
     await this.balancer.close()
     await closeNodes(this.nodes)
-    for (const link of [...this.links, ...this.storeLinks]) await link.close()
+    for (const link of [...this.links, ...this.storeLinks, this.replication]) await link.close()
     await this.objects.close()
     await this.#pooler?.close()
     await this.standby?.close()
@@ -220,6 +231,7 @@ interface Parts {
   readonly balancer: Balancer
   readonly links: readonly Link[]
   readonly storeLinks: readonly Link[]
+  readonly replication: Link
   readonly owner: TestOwner
   readonly objects: ObjectsProcess
   readonly primary: Cluster
