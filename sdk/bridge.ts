@@ -153,6 +153,10 @@ export class Bridge {
     this.transfers = new Transfers(call, parts)
 
     // Listening and waiting
+    const again = new Acknowledgements(directCall, this.#acknowledged)
+    // If it fails, the node offers the messages again later, and the listener comes back here.
+    const acknowledgeAgain = (ids: readonly string[]) =>
+      void again.create(ids, { signal: closing, attempts: 1 }).catch(() => {})
     this.#listening = {
       inbox,
       bootstrap,
@@ -160,6 +164,7 @@ export class Bridge {
       transports: options.transports,
       keeper,
       acknowledged: this.#acknowledged,
+      acknowledgeAgain,
       clock,
       monotonicMs,
       random,

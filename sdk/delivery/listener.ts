@@ -59,6 +59,8 @@ export interface Listening {
   /** Source of the owner's policy. */
   readonly keeper: SessionKeeper
   readonly acknowledged: AcknowledgedIds
+  /** Acknowledges messages once more, without a wait for the answer. */
+  readonly acknowledgeAgain: (ids: readonly string[]) => void
   readonly clock: () => Date
   readonly monotonicMs: () => number
   readonly random: (bytes: number) => Buffer
@@ -98,7 +100,7 @@ export class Listener {
     this.#listening = listening
     this.#options = options
     this.#idlePolicy = new IdlePolicy(listening.keeper, listening.clock)
-    this.#seenOffers = new SeenOffers(listening.acknowledged)
+    this.#seenOffers = new SeenOffers(listening.acknowledged, listening.acknowledgeAgain)
     this.#catchUp = new CatchUp(listening.inbox)
     this.#quiet = { sinceMs: listening.monotonicMs() }
   }

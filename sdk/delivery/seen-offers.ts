@@ -11,7 +11,8 @@
  *   lost.
  * - It passes on a lower attempt, which means that the node was restored from a backup.
  * - It drops every offer of a message that was acknowledged through this Bridge: the offer was already in
- *   flight.
+ *   flight, or the node was restored from a backup and forgot the acknowledgement. It reports these messages,
+ *   so that they are acknowledged again. Otherwise the restored node would offer them for ever.
  *
  * One `listen()` remembers 10,000 offers, as many as an inbox holds. A new `listen()` starts with an empty
  * filter.
@@ -24,13 +25,21 @@ import { limits } from '../contract/limits.ts'
 export class SeenOffers {
   readonly #attempts = new Map<string, number>()
   readonly #acknowledged: Pick<AcknowledgedIds, 'has'>
+  readonly #onAcknowledged: (ids: readonly string[]) => void
 
-  constructor(acknowledged: Pick<AcknowledgedIds, 'has'>) {
+  /** `onAcknowledged` gets the ids of messages that are offered although they were acknowledged. */
+  constructor(
+    acknowledged: Pick<AcknowledgedIds, 'has'>,
+    onAcknowledged: (ids: readonly string[]) => void = () => {},
+  ) {
     this.#acknowledged = acknowledged
+    this.#onAcknowledged = onAcknowledged
   }
 
   /** Returns the messages to pass on to the caller, and remembers them as passed on. */
   take(messages: readonly OfferedMessage[]): OfferedMessage[] {
+    const acknowledged = messages.map(({ id }) => id).filter((id) => this.#acknowledged.has(id))
+    if (acknowledged.length > 0) this.#onAcknowledged(acknowledged)
     return messages.filter(({ id, delivery }) => {
       if (this.#acknowledged.has(id) || this.#attempts.get(id) === delivery.attempt) return false
       this.#remember(id, delivery.attempt)

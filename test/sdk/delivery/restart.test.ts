@@ -13,6 +13,7 @@ import { startBridge } from '../../support/bridge.ts'
 import { setUpOwner, type TestOwner } from '../../support/owner.ts'
 import { startServerProcess } from '../../support/process.ts'
 import { bridgeOf, Ear, sessionsOf } from '../../support/sdk-listener.ts'
+import { type TestStore, withStore } from '../../support/test-store.ts'
 
 const rounds = Number(process.env.BRIDGE_KILLS ?? 1)
 const limit = { timeout: 300_000 * rounds }
@@ -51,7 +52,43 @@ describe.each(every)('over %s', (transport) => {
     expect(new Set(offersOf(ear.messages)).size).toBe(10 * rounds + 1)
     expect(ear.transports[0]).toBe(transport)
   })
+
+  test('a restored node learns again of an acknowledgement that it forgot', limit, async () => {
+    let bridge = await startBridge()
+    undo.push(() => bridge.close())
+    const { ada, data, owner, project } = bridge
+    const client = bridgeOf(ada, { transports: [transport] })
+    const ear = new Ear(client)
+    undo.push(
+      () => client.close(),
+      () => ear.stop(),
+    )
+    const tell = (text: string) => owner.message(project.id, ada.id, text)
+    await tell('before')
+    await ear.heard('before')
+    await ear.messages[0]?.acknowledge()
+    await bridge.server.stop()
+    withStore(data, forgetOffers)
+    bridge = await bridge.restart()
+    await tell('after')
+    await ear.heard('after')
+    const unacknowledged = async () => (await client.inbox.list()).messages.map(({ body }) => body)
+    await expect.poll(unacknowledged, { timeout: 60_000, interval: 200 }).toEqual(['after'])
+    expect(ear.bodies.filter((body) => body === 'before')).toHaveLength(1)
+    const waiting = 'SELECT waiting FROM inboxes WHERE agent_id = ?'
+    expect(withStore(data, (store) => store.prepare(waiting).pluck().get(ada.id))).toBe(1)
+  })
 })
+
+/** Sets the messages back to a backup that was made after they were stored and before they were offered. */
+function forgetOffers(store: TestStore): void {
+  store.exec(`
+    UPDATE inboxes SET waiting =
+      (SELECT count(*) FROM messages WHERE inbox_agent_id = inboxes.agent_id);
+    UPDATE messages SET acknowledged_at = NULL, first_offered_at = NULL, last_offered_at = NULL,
+      offers = 0, offered_generation = 0;
+  `)
+}
 
 /**
  * Starts a node as a process, an owner who retries each message to one agent until it is stored, and that

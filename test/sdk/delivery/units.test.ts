@@ -164,10 +164,13 @@ describe('the record of delivered offers', () => {
 
   test('skips any attempt of a message that was acknowledged here', () => {
     const acknowledged = new AcknowledgedIds()
-    const handed = new SeenOffers(acknowledged)
+    const reported: string[] = []
+    const handed = new SeenOffers(acknowledged, (ids) => reported.push(...ids))
     handed.take([offer(1, 1)])
     acknowledged.add([offer(1, 1).id])
+    expect(reported).toEqual([])
     expect(handed.take([offer(1, 2), offer(2, 1)])).toEqual([offer(2, 1)])
+    expect(reported).toEqual([offer(1, 1).id])
   })
 
   test('remembers as many as an inbox can contain, and forgets the oldest', () => {
