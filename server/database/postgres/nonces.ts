@@ -30,6 +30,13 @@ interface Spent {
   readonly rows?: number | null
 }
 
+export interface Spending {
+  readonly counts: NonceCounts
+  /** The replay floor, in Unix seconds. */
+  readonly floor: number
+  readonly clock: () => Date
+}
+
 /**
  * Spends the nonces of a group in its transaction, outside any savepoint. Returns the refusal of each request
  * whose nonce was used before, or whose credential has too many, at its index.
@@ -37,7 +44,7 @@ interface Spent {
 export async function spendNonces(
   connection: PostgresConnection,
   requests: readonly Pick<Request, 'nonce'>[],
-  counts: NonceCounts,
+  { counts, floor, clock }: Spending,
 ): Promise<(ApiError | undefined)[]> {
   const digests = requests.map(({ nonce }) => nonce && digestOf(nonce.nonce))
   const named = new Set(requests.flatMap(({ nonce }) => nonce?.credentialId ?? []))
@@ -60,11 +67,19 @@ export async function spendNonces(
     if (nonce === undefined || digest === undefined) return undefined
     if (full.has(nonce.credentialId)) return new ApiError('rate_limited', { retryAfterMs: recountEveryMs })
     // The first request of the group that carries a nonce spends it.
-    if (!spent.delete(keyOf(nonce.credentialId, digest))) return new ApiError('request_replayed')
+    if (!spent.delete(keyOf(nonce.credentialId, digest)))
+      // A failover may have raised the floor since the proof was checked.
+      return nonce.signedAt > floor ? new ApiError('request_replayed') : cannotTell(floor, clock())
     counts.add(nonce.credentialId)
     return undefined
   })
 }
+
+const cannotTell = (floor: number, now: Date): ApiError =>
+  new ApiError('unavailable', {
+    message: 'The server cannot yet tell new requests from replays. Retry after the delay.',
+    retryAfterMs: Math.max(1000, (floor + 1) * 1000 - now.getTime()),
+  })
 
 async function store(
   connection: PostgresConnection,

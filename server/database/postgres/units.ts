@@ -10,6 +10,7 @@ import { isStatementError, isTrouble, type PostgresConnection } from './connecti
 import { MergedStatements } from './merged.ts'
 import { NonceCounts } from './nonce-counts.ts'
 import { spendNonces } from './nonces.ts'
+import type { Timeline } from './timeline.ts'
 import { type Posted, PostgresView } from './unit-view.ts'
 import { type Asked, Wave, wavesOf } from './wave.ts'
 
@@ -22,6 +23,8 @@ export interface UnitsChance extends UnitChance {
   /** Whether equal statements of a group are merged. */
   readonly merges: boolean
   readonly monotonicMs: () => number
+  /** Has the replay floor of the database. */
+  readonly timeline: Pick<Timeline, 'floor'>
 }
 
 export class Units {
@@ -55,7 +58,10 @@ export class Units {
     /** Undefined: each unit gets a savepoint. */
     posted: Posted | undefined,
   ): Promise<Outcome[]> {
-    const refusals = await spendNonces(connection, requests, this.#nonces)
+    const { timeline, clock } = this.#chance
+    const refusals = await spendNonces(connection, requests, {
+      ...{ counts: this.#nonces, floor: timeline.floor, clock },
+    })
     const outcomes: Outcome[] = refusals.map((error) => ({ ok: false, error }))
     const admitted = [...requests.keys()].filter((index) => refusals[index] === undefined)
     const run = async (index: number, asked: Asked, counts: Counts) => {

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../server/config.ts'
 import { nodeLane, noLane } from '../../../server/database/lanes.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
+import type { Nonce } from '../../../server/database/nonces.ts'
 import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
@@ -161,6 +162,22 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     const told = await outcomes([spend(store), spend(store), spend(other)])
     expect(told.sort()).toEqual(['Error', 'request_replayed', 'request_replayed'])
     await other.close()
+  })
+
+  test('a nonce that is new, but older than the floor of a failover since its check, is refused for now', async () => {
+    const used = { credentialId: 'c', nonce: 'u'.repeat(22), signedAt: Math.floor(Date.now() / 1000) + 60 }
+    const spend = (nonce: Nonce) => store.writer.write(noLane, async () => 'done', { nonce })
+    expect(await outcomes([spend(used)])).toEqual(['done'])
+    await onDatabase(data, async (client) => {
+      await client.query('UPDATE replay_floor SET floor = $1', [used.signedAt - 1])
+      // The writer learns the floor on its next connection.
+      await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+    })
+    await expect.poll(() => outcomes([store.writer.write(noLane, async () => 'done')])).toEqual(['done'])
+    const early = { ...used, nonce: 'e'.repeat(22), signedAt: used.signedAt - 1 }
+    expect(await outcomes([spend(early), spend(used)])).toEqual(['unavailable', 'request_replayed'])
+    await onDatabase(data, (client) => client.query('UPDATE replay_floor SET floor = 0'))
   })
 
   test('ids that two processes take in one lane rise in the order of their commits', async () => {
