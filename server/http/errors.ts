@@ -79,11 +79,12 @@ export function useErrorHandler(app: FastifyInstance, beforeRefusal: BeforeRefus
 const hasLeft = (thrown: unknown, { raw }: FastifyRequest): boolean =>
   raw.destroyed && !raw.complete && (thrown as FastifyError).code === 'ECONNRESET'
 
-/** The router refuses a path that it cannot decode before any hook, so bounds and headers would not apply. */
+/** The router refuses a target that it cannot read before any hook, so bounds and headers would not apply. */
 const neverFound = '/%25'
 
-/** Returns the target to route: its own, or one that is never found if its path cannot be decoded, such as `/%zz`. */
+/** Returns the target to route: its own, or one that is never found if it is no path or cannot be decoded. */
 export function routedTarget(target: string): string {
+  if (!target.startsWith('/')) return neverFound
   if (!target.includes('%')) return target
   try {
     decodeURIComponent(target.split(/[?#]/, 1)[0] ?? '')

@@ -104,6 +104,7 @@ describe('a connection whose client pipelines requests', () => {
     ['/api/health', 200],
     ['/api/nowhere', 404],
     ['/%zz', 404],
+    ['http://x:99999/', 404],
   ])('is closed when one request too many waits for its answer, also for %s', async (path, status) => {
     const socket = await open()
     socket.write(get(path).repeat(limits.pipelinedRequests + 1))

@@ -164,7 +164,10 @@ describe.each(named(answering))('$id', ({ entry, place }) => {
 
 describe('an unknown path', () => {
   const health = endpoints.find(({ id }) => id === 'health.get') as (typeof endpoints)[number]
-  const paths = ['/api', '/api/v1', '/api/v2/messages', '/favicon.ico', '/api/admin/project/x', '*']
+  const paths = [
+    ...['/api', '/api/v1', '/api/v2/messages', '/favicon.ico', '/api/admin/project/x'],
+    ...['*', '/%zz', 'http://x/#', 'http://x:99999/'],
+  ]
 
   test.each(paths)('%s is not found, whatever the rest of the request', async (target) => {
     const by = attempts.world.bridge
