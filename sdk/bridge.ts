@@ -154,9 +154,12 @@ export class Bridge {
 
     // Listening and waiting
     const again = new Acknowledgements(directCall, this.#acknowledged)
-    // If it fails, the node offers the messages again later, and the listener comes back here.
-    const acknowledgeAgain = (ids: readonly string[]) =>
+    // If it fails, the node offers the messages again later, and the listener comes back here. A session that
+    // was closed on purpose is not started for it.
+    const acknowledgeAgain = (ids: readonly string[]) => {
+      if (keeper.sessionId === undefined) return
       void again.create(ids, { signal: closing, attempts: 1 }).catch(() => {})
+    }
     this.#listening = {
       inbox,
       bootstrap,

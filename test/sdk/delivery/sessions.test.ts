@@ -43,6 +43,29 @@ function nextStart(sessions: SessionStore): Promise<string> {
   return started.promise
 }
 
+// Between two long-polls there is no connection that could end: the next one starts a session, like any request.
+test.each(['socket', 'sse'] as const)(
+  'over %s it ends when it closes the session between two messages that it has acknowledged together',
+  async (transport) => {
+    const agent = await someone()
+    const sessions = sessionsOf(agent)
+    const client = open(agent, { sessions })
+    await tell(agent, 'one')
+    await tell(agent, 'two')
+    const { messages } = await client.inbox.list()
+    const started = nextStart(sessions)
+    const listening = (async () => {
+      for await (const { body } of client.listen({ transports: [transport], limit: 1 })) {
+        expect(body).toBe('one')
+        await client.acknowledgements.create(messages.map(({ id }) => id))
+        await client.sessions.close()
+      }
+    })().catch((error: unknown) => error)
+    expect(await Promise.race([listening, started])).toMatchObject({ code: 'session_closed', status: 409 })
+    expect(sessions.stored.session_id).toBeNull()
+  },
+)
+
 describe.each(['socket', 'sse', 'long-poll'] as const)('over %s', (transport) => {
   test('ends when another process of the profile closes the session on purpose', async () => {
     const agent = await someone()
