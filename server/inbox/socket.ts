@@ -22,6 +22,7 @@ import { proveBody, proveHead, requireHeaders } from '../identity/proof.ts'
 import { stream } from '../route.ts'
 import { readFrame } from './frames.ts'
 import { InboxStream, type Outlet, type StreamEnd } from './stream.ts'
+import type { Slot } from './unauthenticated-sockets.ts'
 
 const { path } = contract.streams.socket
 /** Pings are sent every ten seconds. If the last pong is older than this, the connection is dead. */
@@ -43,21 +44,20 @@ interface Peer {
   readonly requestId: string
 }
 
-/** An opened socket, and the function that frees its slot once it has authenticated. */
 export interface UnauthenticatedSocket extends Peer {
-  readonly release: () => void
+  readonly slot: Slot
 }
 
 export async function serve(
   context: Context,
   socket: WebSocket,
-  { release, ...peer }: UnauthenticatedSocket,
+  { slot, ...peer }: UnauthenticatedSocket,
 ): Promise<void> {
   socket.on('error', () => socket.terminate())
   try {
     const headers = await firstFrame(context, socket)
     const opened = await authenticate(context, socket, peer, headers)
-    release()
+    slot.release()
     socket.once('close', () => opened.closed())
     if (socket.readyState !== socket.OPEN) opened.closed()
   } catch (error) {
@@ -66,6 +66,7 @@ export async function serve(
     if (refusal.code === 'internal') context.log.error({ ...line, err: error }, 'bug')
     else context.log.info(line, 'refused')
     closeWith(socket, refusal, peer.requestId)
+    slot.free()
   }
 }
 

@@ -13,8 +13,15 @@ export interface UnauthenticatedSockets {
   sockets(): Iterable<WebSocket>
   /** @throws capacity_reached if all slots of the address or the node are in use */
   requireRoom(address: string): void
-  /** Takes a slot until five seconds have passed, the socket closes, or the returned function is called. */
-  add(socket: WebSocket, address: string): () => void
+  /** Takes a slot until the socket closes or its slot is freed. */
+  add(socket: WebSocket, address: string): Slot
+}
+
+export interface Slot {
+  /** The socket has authenticated. */
+  readonly release: () => void
+  /** The socket is being closed. It may outlast its slot, because its client has a second to answer. */
+  readonly free: () => void
 }
 
 export function createUnauthenticatedSockets(): UnauthenticatedSockets {
@@ -46,22 +53,18 @@ export function createUnauthenticatedSockets(): UnauthenticatedSockets {
         if (left === 0) held.delete(network)
         else held.set(network, left)
       }
-      // The socket may outlast its slot, because its client has a second to answer the close frame.
-      const timer = setTimeout(free, slotMs)
-      timer.unref()
       const release = () => {
-        clearTimeout(timer)
         open.delete(socket)
         free()
       }
       socket.once('close', release)
-      return release
+      return { release, free }
     },
   }
 }
 
-/** After this time each slot is free again. */
-const slotMs = limits.socketAuthSeconds * 1000
+/** After this time the slot of each silent socket is free again. */
+const retryAfterMs = limits.socketAuthSeconds * 1000
 
 const full = (message: string): ApiError =>
-  new ApiError('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs: slotMs })
+  new ApiError('capacity_reached', { message, details: { limit: 'sockets' }, retryAfterMs })

@@ -43,8 +43,8 @@ export function useSocket(app: FastifyInstance, context: Context): void {
       const socket = completeHandshake(sockets, { request, connection, head, lines })
       logUpgrade(context, requestId)
       if (socket === undefined) return
-      const release = unauthenticated.add(socket, address)
-      void serve(context, socket, { address, requestId, release })
+      const slot = unauthenticated.add(socket, address)
+      void serve(context, socket, { address, requestId, slot })
     } catch (error) {
       const refusal = toApiError(error)
       logUpgrade(context, requestId, refusal)
