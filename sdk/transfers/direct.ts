@@ -82,19 +82,23 @@ async function depositWhileServed(
   signal: AbortSignal | undefined,
 ): Promise<{ transfer?: Transfer; tries: number }> {
   const over = new AbortController()
-  void helper.ended.then(() => over.abort())
+  const end = () => over.abort()
+  void helper.ended.then(end, end)
   const either = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
+  // The node refuses such an endpoint, and the helper needs a moment to end.
+  const isOver = () => over.signal.aborted || Date.parse(helper.expiresAt) <= context.clock().getTime()
   for (let tries = 1; ; tries += 1) {
+    if (isOver()) return { tries }
     try {
       return { transfer: await deposit(context, id, helper, signal), tries }
     } catch (error) {
+      if (isOver()) return { tries }
       // Before the first answer, the address of the node may be wrong.
       if (!isTemporary(error, 'serving') || !context.wasAnswered()) throw error
     }
     await waiting(backoff(tries, pauses.helperAway), either).catch((aborted: unknown) => {
       if (signal?.aborted === true) throw aborted
     })
-    if (over.signal.aborted) return { tries }
   }
 }
 
@@ -151,6 +155,8 @@ async function whileServed(
   const ended = helper.ended.then(() => {
     hasEnded = true
   })
+  // Reported by the race below, also if it comes before.
+  ended.catch(() => {})
   for (let looks = 1; ; looks += 1) {
     const transfer = await transfers.get(id, { signal }).catch((error: unknown) => {
       // The bytes do not need the node, so the helper keeps serving while the node is unreachable.

@@ -81,3 +81,23 @@ test('a program whose node has never answered gives up', async () => {
   await expect(served).rejects.toMatchObject({ code: 'unreachable' })
   await sender.close()
 })
+
+test('a helper that expires before its endpoint is stored is replaced', async () => {
+  const { transfer, ...place } = await stage.offered()
+  const { asked, start } = stage.serving(place, (round) =>
+    round === 1 ? { expiresAt: new Date(Date.now() - 1000) } : {},
+  )
+  const served = stage.serve(transfer.id, start)
+  const to = join(stage.folder, `${transfer.id}.pdf`)
+  const { signal } = stage.untilTestEnds()
+  await stage.ben.transfers.receive(transfer.id, to, { allowPlainHttp: true, signal })
+  expect((await served).state).toBe('verified')
+  expect(asked).toHaveLength(2)
+})
+
+test('a helper whose end is an error ends the transfer with it, and nothing else', async () => {
+  const { transfer, ...place } = await stage.offered()
+  const { start } = stage.serving(place, () => ({}))
+  const failing = async () => ({ ...(await start()), ended: Promise.reject(new Error('no helper')) })
+  await expect(stage.serve(transfer.id, failing)).rejects.toThrow('no helper')
+})
