@@ -73,7 +73,8 @@ describe.each(every)('over %s', (transport) => {
     await tell('after')
     await ear.heard('after')
     const unacknowledged = async () => (await client.inbox.list()).messages.map(({ body }) => body)
-    await expect.poll(unacknowledged, { timeout: 60_000, interval: 200 }).toEqual(['after'])
+    // A lost acknowledgement is repeated when the node offers the message again, after a minute.
+    await expect.poll(unacknowledged, { timeout: 150_000, interval: 200 }).toEqual(['after'])
     expect(ear.bodies.filter((body) => body === 'before')).toHaveLength(1)
     const waiting = 'SELECT waiting FROM inboxes WHERE agent_id = ?'
     expect(withStore(data, (store) => store.prepare(waiting).pluck().get(ada.id))).toBe(1)

@@ -5,6 +5,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../../support/free-port.ts'
 import type { Started, StoreFault } from './objects-process.ts'
 
 const program = join(import.meta.dirname, 'objects-process.ts')
@@ -22,7 +23,7 @@ export class ObjectsProcess {
 
   static async start(): Promise<ObjectsProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'bridge-objects-'))
-    const child = begin(folder, 0)
+    const child = begin(folder, await freePort())
     return new ObjectsProcess(folder, child, await heard<Started>(child))
   }
 
