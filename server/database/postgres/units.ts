@@ -59,9 +59,8 @@ export class Units {
     posted: Posted | undefined,
   ): Promise<Outcome[]> {
     const { timeline, clock } = this.#chance
-    const refusals = await spendNonces(connection, requests, {
-      ...{ counts: this.#nonces, floor: timeline.floor, clock },
-    })
+    const spending = { counts: this.#nonces, floor: timeline.floor, clock }
+    const refusals = await spendNonces(connection, requests, spending)
     const outcomes: Outcome[] = refusals.map((error) => ({ ok: false, error }))
     const admitted = [...requests.keys()].filter((index) => refusals[index] === undefined)
     const run = async (index: number, asked: Asked, counts: Counts) => {
