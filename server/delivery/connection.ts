@@ -24,11 +24,12 @@ export interface StoredSchedule {
   readonly contact_interval_seconds: number | null
 }
 
-/** The same, with what its right to access depends on. */
+/** A stored session, with what the agent's right to access depends on. */
 export interface StoredContact extends StoredSchedule {
   readonly agent_state: 'enabled' | 'disabled'
-  /** Of the session's credential. */
+  /** Expiry of the session's credential. */
   readonly credential_expires_at: string | null
+  /** When the owner revoked that credential. */
   readonly credential_revoked_at: string | null
 }
 

@@ -33,7 +33,7 @@ afterEach(async () => {
   await read.catch(() => {})
 })
 
-/** Holds the process until the pause after which a paste has ended is over. */
+/** Holds the process for longer than the pause that ends a paste. */
 const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, quietMs + 100)
 
 test('what arrives while the process stands still belongs to the paste', async () => {
