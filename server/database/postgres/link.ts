@@ -84,6 +84,12 @@ interface Lost {
   readonly monotonicMs: () => number
 }
 
+/**
+ * Waits until the standby has everything that was committed before. A COMMIT whose backend was ended waits no
+ * longer, and its transaction counts as committed although a failover may lose it.
+ */
+const reachStandby = { text: "SELECT pg_logical_emit_message(true, 'agent-bridge', '')" }
+
 /** Asks what became of a transaction whose COMMIT was not answered. */
 export async function fateOf(link: Link, { xid, server, withinMs, monotonicMs }: Lost): Promise<Fate> {
   const endsMs = monotonicMs() + withinMs
@@ -96,6 +102,7 @@ export async function fateOf(link: Link, { xid, server, withinMs, monotonicMs }:
         values: [xid],
       })
       const status = rows[0]?.status
+      if (status === 'committed') await linked.connection.query(reachStandby)
       if (status === 'committed' || status === 'aborted') return status
       if (status !== 'in progress') return 'unknown'
     } catch (error) {

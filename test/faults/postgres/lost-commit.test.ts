@@ -11,6 +11,7 @@ import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
 
 const limits = { connectWithinMs: 300, answerWithinMs: 500 }
 const monotonicMs = () => performance.now()
+const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
   let cluster: Cluster
@@ -92,6 +93,35 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
     }
     await link.close()
     expect(told).toEqual(['committed', 'aborted'])
+  })
+
+  test('believes a COMMIT that was kept from waiting only once the standby has it', async () => {
+    await cluster.query('CREATE TABLE IF NOT EXISTS kept (id serial)')
+    const waits = (query: string) => cluster.query(`SELECT 1 ${waiting} AND query LIKE $1`, [query])
+    const link = new Link({ url: cluster.url })
+    const { connection, server } = await link.get()
+    await cluster.requireStandby('nobody')
+    try {
+      const xid = await begin(connection)
+      const committing = connection.query({ text: 'COMMIT' }).catch((error: unknown) => error)
+      await expect.poll(() => waits('COMMIT')).toHaveLength(1)
+      await cluster.query(`SELECT pg_terminate_backend(pid) ${waiting}`)
+      expect([isTrouble(await committing), connection.isBroken]).toEqual([true, true])
+      let told: string | undefined
+      const fate = fateOf(link, { xid, server, withinMs: 60_000, monotonicMs }).then((its) => {
+        told = its
+      })
+      await expect.poll(() => waits('SELECT pg_logical_emit_message%')).toHaveLength(1)
+      expect(told).toBe(undefined)
+      cluster.configure(["synchronous_standby_names = ''"])
+      cluster.reload()
+      await fate
+      expect(told).toBe('committed')
+    } finally {
+      cluster.configure(["synchronous_standby_names = ''"])
+      cluster.reload()
+      await link.close()
+    }
   })
 
   test('asks again while its transaction is open, and gives up in time', async () => {
