@@ -30,8 +30,11 @@ export interface WrittenSteadyClock extends SteadyClock {
   /** Returns the time for a unit of the writer. Must be called before the unit makes ids. */
   begin(): Date
   read(): Reading
-  /** Returns a reading if one must be written. `changes` counts what this process has changed so far. */
-  due(changes: number): Reading | undefined
+  /**
+   * Returns a reading if one must be written. `changes` counts what this process has changed so far. It runs
+   * only if the last reading is 1 s old.
+   */
+  due(changes: () => number): Reading | undefined
   /** Must be called after a reading was written. */
   noteWritten(reading: Reading, changes: number): void
 }
@@ -79,10 +82,10 @@ export function createSteadyClock(options: SteadyClockOptions): WrittenSteadyClo
     lastMs = Math.max(lastMs, wallMs - offsetMs)
     return { steady_ms: lastMs, wall_ms: lastMs + offsetMs }
   }
-  const isDue = ({ steady_ms }: Reading, changes: number): boolean => {
+  const isDue = ({ steady_ms }: Reading, changes: () => number): boolean => {
     if (offsetMs !== written.offsetMs) return true
     const sinceMs = steady_ms - written.steady_ms
-    return sinceMs >= latestMs || (sinceMs >= soonestMs && changes !== written.changes)
+    return sinceMs >= latestMs || (sinceMs >= soonestMs && changes() !== written.changes)
   }
 
   return {

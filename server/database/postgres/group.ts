@@ -280,7 +280,7 @@ export class Groups {
     const { xid, lanes } = begun
     if (this.#units.changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
     const last = ids.last()
-    const reading = membership?.leads() ? steady.due(this.#units.changes) : undefined
+    const reading = membership?.leads() ? steady.due(() => this.#units.changes) : undefined
     const posted: Promise<unknown>[] = [...(inserts?.answers ?? [])]
     if (reading !== undefined) {
       const values = [reading.wall_ms, reading.steady_ms]

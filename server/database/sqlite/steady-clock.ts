@@ -41,7 +41,7 @@ export function openSteadyClock({
   return {
     ...steady,
     note() {
-      const reading = writes ? steady.due(changes()) : undefined
+      const reading = writes ? steady.due(changes) : undefined
       if (reading !== undefined) write(reading)
     },
     noteLast() {
