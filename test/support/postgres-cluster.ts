@@ -145,8 +145,9 @@ export class Cluster {
     this.#run('pg_ctl', ['-D', this.data, '-m', 'fast', '-w', '-s', 'stop'])
   }
 
+  /** Lets the server read its settings again. It does so a moment later. */
   reload(): void {
-    this.#run('pg_ctl', ['-D', this.data, '-s', 'reload'])
+    signal(this.#pids().slice(0, 1), 'SIGHUP')
   }
 
   /** Resolves once the server can be written. This process goes on meanwhile. */

@@ -60,6 +60,8 @@ export class Harness {
   readonly objects: ObjectsProcess
   primary: Cluster
   standby: Cluster | undefined
+  /** Primaries that were killed. Removing their files would slow down the disk of the others. */
+  readonly #lost: Cluster[] = []
   #aheadMs = 0
   readonly #pooler: Pooler | undefined
 
@@ -204,15 +206,20 @@ export class Harness {
     const promotedMs = performance.now()
     this.primary = standby
     this.standby = undefined
-    await lost.close()
+    this.#lost.push(lost)
     return promotedMs
   }
 
-  /** Gives the primary a synchronous standby again. */
+  /** Gives the primary a synchronous standby again, and then removes the files of the primary that was killed. */
   async followUp(): Promise<void> {
     this.replication.lead(this.primary.port)
     this.standby = await this.primary.startStandby(this.replication.port)
     await requireStandby(this.primary)
+    await this.#removeLost()
+  }
+
+  async #removeLost(): Promise<void> {
+    for (const lost of this.#lost.splice(0)) await lost.close()
   }
 
   async close(): Promise<void> {
@@ -223,6 +230,7 @@ export class Harness {
     await this.#pooler?.close()
     await this.standby?.close()
     await this.primary.close()
+    await this.#removeLost()
   }
 }
 
