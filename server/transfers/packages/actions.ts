@@ -105,8 +105,8 @@ export async function uploadPart(
       return requireUploadable(context, tx, agent, id)
     })
     requireOffered(transfer, index, body)
-    await permission.watch(transfer)
     return await uploading(context, caller, id, async () => {
+      await permission.watch(transfer)
       const { received, record } = await receive(context, transfer, index, {
         body,
         signal: permission.signal,
@@ -173,10 +173,10 @@ export async function finalizePackage(
   const permission = watchPermission(context, caller, requireMovable)
   try {
     const transfer = await writeAs(context, caller, (tx, agent) => requireUploadable(context, tx, agent, id))
-    await permission.watch(transfer)
-    const verified = await uploading(context, caller, id, () =>
-      context.packages.finalize(transfer, permission.signal),
-    )
+    const verified = await uploading(context, caller, id, async () => {
+      await permission.watch(transfer)
+      return context.packages.finalize(transfer, permission.signal)
+    })
     await writeAs(context, caller, async (tx, agent) => {
       const now = await requireUploadable(context, tx, agent, id)
       if (now.stored_at !== null) return

@@ -118,6 +118,47 @@ describe('an upload is refused, its part is deleted and its connection is closed
   })
 })
 
+describe('a transfer that ends after the request was admitted refuses', () => {
+  /** Ends the transfer when the next request begins to watch its permission. */
+  function endMeanwhile(id: string): void {
+    const { setInterval: start } = globalThis
+    const spied = vi.spyOn(globalThis, 'setInterval').mockImplementationOnce((act, ms) => {
+      behindItsBack(bridge, "UPDATE transfers SET state = 'cancelled', ends_at = NULL WHERE id = ?", id)
+      return start(act, ms)
+    })
+    onTestFinished(() => spied.mockRestore())
+  }
+  const bytes = fileOf(1000)
+  const ended = [409, expect.objectContaining({ error: 'state_conflict', details: { state: 'cancelled' } })]
+
+  test('a part', async () => {
+    const its = await scene()
+    const { id } = await offer({ from: its.sender, to: its.recipient, bytes })
+    endMeanwhile(id)
+    const { status, json } = await putPart(its.sender, id, 0, bytes)
+    expect([status, json]).toEqual(ended)
+  })
+
+  test('finalize', async () => {
+    const its = await scene()
+    const { id } = await offer({ from: its.sender, to: its.recipient, bytes })
+    await putPart(its.sender, id, 0, bytes)
+    endMeanwhile(id)
+    const target = `/api/v1/transfers/${id}/package/finalize`
+    const { status, json } = await its.sender.call({ target, body: {}, key: null })
+    expect([status, json]).toEqual(ended)
+  })
+
+  test('a download', async () => {
+    const its = await scene()
+    const { id } = await zeros(its)
+    endMeanwhile(id)
+    const target = `/api/v1/transfers/${id}/package/parts/0`
+    const { status, json } = await its.recipient.call({ target })
+    expect([status, json]).toEqual(ended)
+  })
+})
+
 const setPair = ({ project, sender, recipient }: Scene, enabled: boolean) =>
   bridge.owner.ok({
     target: `/api/admin/projects/${project.id}/pairings`,
