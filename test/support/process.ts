@@ -36,7 +36,7 @@ export interface ProcessOptions {
   readonly errorsTo?: string | undefined
   /** Starts another node on the database of this server. */
   readonly joins?: { readonly data: string } | undefined
-  /** The time at which the program believes it starts. */
+  /** The time at which the program believes it starts. Later starts are as far ahead of the real time. */
   readonly clockFrom?: Date
   /** The file that `node` runs, for another version of the program. It makes the installation too. */
   readonly program?: string
@@ -103,6 +103,8 @@ class Supervised implements ServerProcess {
   readonly folder = mkdtempSync(join(tmpdir(), 'bridge-process-'))
   readonly data = join(this.folder, 'data')
   #options: ProcessOptions
+  /** How far `clockFrom` is ahead of the real time. */
+  #aheadMs: number | undefined
   readonly #remove = () => {
     this.#child?.kill('SIGKILL')
     rmSync(this.folder, { recursive: true, force: true })
@@ -117,7 +119,12 @@ class Supervised implements ServerProcess {
     this.port = port
     this.url = `http://127.0.0.1:${port}`
     this.#options = options
+    this.#setAhead(options)
     leftovers.add(this.#remove)
+  }
+
+  #setAhead({ clockFrom }: ProcessOptions): void {
+    if (clockFrom !== undefined) this.#aheadMs = clockFrom.getTime() - Date.now()
   }
 
   get pid(): number {
@@ -154,6 +161,7 @@ class Supervised implements ServerProcess {
   async start(options: ProcessOptions = {}): Promise<void> {
     await this.ended
     this.#options = { ...this.#options, ...options }
+    this.#setAhead(options)
     const { errorsTo } = this.#options
     const errors = errorsTo === undefined ? ('pipe' as const) : openSync(resolve(this.folder, errorsTo), 'a')
     const child = spawn(process.execPath, ['--import', preload, ...this.#command('start')], {
@@ -192,7 +200,7 @@ class Supervised implements ServerProcess {
   }
 
   #environment(): NodeJS.ProcessEnv {
-    const { control, clockFrom, foldEvery } = this.#options
+    const { control, foldEvery } = this.#options
     return {
       ...process.env,
       ...this.#options.environment,
@@ -201,7 +209,7 @@ class Supervised implements ServerProcess {
       BRIDGE_TEST_FOLDER: this.folder,
       ...(control && { BRIDGE_TEST_CONTROL: control }),
       ...(foldEvery && { BRIDGE_TEST_FOLD_EVERY: String(foldEvery) }),
-      ...(clockFrom && { BRIDGE_TEST_CLOCK_FROM: String(clockFrom.getTime()) }),
+      ...(this.#aheadMs !== undefined && { BRIDGE_TEST_CLOCK_FROM: String(Date.now() + this.#aheadMs) }),
     }
   }
 
