@@ -288,9 +288,16 @@ describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, 
     longestMs,
   )
 
+  const beating = async () => {
+    const young = "SELECT 1 FROM nodes WHERE seen_at > clock_timestamp() - interval '3 s'"
+    return (await harness.primary.query(young)).length
+  }
+
   test(
     'the last node that ends frees the database for a move, after which none starts',
     async () => {
+      // While this process examined the run, nothing passed its links, and the nodes count as dead.
+      await expect.poll(beating, { timeout: 30_000 }).toBe(harness.nodes.length)
       for (const node of harness.nodes) {
         expect(await move()).toMatchObject({ code: 7 })
         expect(await node.kill('SIGTERM')).toEqual({ code: 0, signal: null })
