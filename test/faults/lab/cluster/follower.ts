@@ -44,7 +44,7 @@ export class Follower {
     const query = `limit=50${this.#after === undefined ? '' : `&after=${this.#after}`}`
     const reply = await this.#reading.read(node, query).catch(() => undefined)
     if (reply === undefined || reply.status >= 500 || isSkewed(reply)) return undefined
-    if (reply.status !== 200) throw new Error(`${this.#reading.what} answered ${reply.text}`)
+    if (reply.status !== 200) throw new Error(`${this.#reading.what} answered ${reply.status} ${reply.text}`)
     const page = reply.json as Page
     const [list] = Object.values(page).filter((each) => Array.isArray(each)) as { id: string }[][]
     this.#seen.push(...(list ?? []).map(({ id }) => id))
