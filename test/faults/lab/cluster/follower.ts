@@ -4,7 +4,7 @@ import type { Reply } from '../../../support/http.ts'
 import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { ServerProcess } from '../../../support/process.ts'
 import type { Followed } from './rules.ts'
-import { isSkewed } from './skew.ts'
+import { isSkewed, unlessLate } from './skew.ts'
 
 export interface Reading {
   readonly what: string
@@ -42,7 +42,7 @@ export class Follower {
   async page(nodes: readonly ServerProcess[]): Promise<boolean | undefined> {
     const node = pick(this.#chance, nodes) as ServerProcess
     const query = `limit=50${this.#after === undefined ? '' : `&after=${this.#after}`}`
-    const reply = await this.#reading.read(node, query).catch(() => undefined)
+    const reply = await this.#reading.read(node, query).then(unlessLate, () => undefined)
     if (reply === undefined || reply.status >= 500 || isSkewed(reply)) return undefined
     if (reply.status !== 200) throw new Error(`${this.#reading.what} answered ${reply.status} ${reply.text}`)
     const page = reply.json as Page

@@ -15,7 +15,7 @@ import { machineMs } from '../client-log.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
 import type { ClusterRun, Held, Probe, Refusal, Replay } from './rules.ts'
-import { isSkewed } from './skew.ts'
+import { isSkewed, unlessLate } from './skew.ts'
 
 const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
@@ -204,7 +204,7 @@ export class Observers {
   async #noted(what: string, call: Promise<Reply>): Promise<Reply> {
     const reply = await call
     const { status, headers } = reply
-    if (status !== 200 && status !== 404 && !isSkewed(reply))
+    if (status !== 200 && status !== 404 && unlessLate(reply) && !isSkewed(reply))
       this.#refusals.push({ what, status, hasRetryAfter: headers['retry-after'] !== undefined })
     return reply
   }
@@ -297,7 +297,7 @@ export class Observers {
   /** Resolves with undefined if the node does not answer. */
   #answered(call: Promise<Reply>): Promise<Reply | undefined> {
     const late = sleep(this.#patienceMs, undefined, { ref: false })
-    return Promise.race([call.catch(() => undefined), late])
+    return Promise.race([call.then(unlessLate, () => undefined), late])
   }
 }
 
