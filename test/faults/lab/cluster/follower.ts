@@ -3,8 +3,9 @@ import { type Chance, pick } from '../../../support/chance.ts'
 import type { Reply } from '../../../support/http.ts'
 import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { ServerProcess } from '../../../support/process.ts'
+import { machineMs } from '../client-log.ts'
 import type { Followed } from './rules.ts'
-import { isSkewed, unlessLate } from './skew.ts'
+import { isSkewed, stoodStill } from './skew.ts'
 
 export interface Reading {
   readonly what: string
@@ -42,8 +43,10 @@ export class Follower {
   async page(nodes: readonly ServerProcess[]): Promise<boolean | undefined> {
     const node = pick(this.#chance, nodes) as ServerProcess
     const query = `limit=50${this.#after === undefined ? '' : `&after=${this.#after}`}`
-    const reply = await this.#reading.read(node, query).then(unlessLate, () => undefined)
-    if (reply === undefined || reply.status >= 500 || isSkewed(reply)) return undefined
+    const begunMs = machineMs()
+    const reply = await this.#reading.read(node, query).catch(() => undefined)
+    if (reply === undefined || reply.status >= 500) return undefined
+    if (isSkewed(reply) || stoodStill(reply, begunMs)) return undefined
     if (reply.status !== 200) throw new Error(`${this.#reading.what} answered ${reply.status} ${reply.text}`)
     const page = reply.json as Page
     const [list] = Object.values(page).filter((each) => Array.isArray(each)) as { id: string }[][]

@@ -15,7 +15,7 @@ import { machineMs } from '../client-log.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
 import type { ClusterRun, Held, Probe, Refusal, Replay } from './rules.ts'
-import { isSkewed, unlessLate } from './skew.ts'
+import { isSkewed, stoodStill } from './skew.ts'
 
 const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
@@ -202,9 +202,10 @@ export class Observers {
 
   /** Notes a refusal. A record that is not found is a matter of the probes. */
   async #noted(what: string, call: Promise<Reply>): Promise<Reply> {
+    const begunMs = machineMs()
     const reply = await call
     const { status, headers } = reply
-    if (status !== 200 && status !== 404 && unlessLate(reply) && !isSkewed(reply))
+    if (status !== 200 && status !== 404 && !isSkewed(reply) && !stoodStill(reply, begunMs))
       this.#refusals.push({ what, status, hasRetryAfter: headers['retry-after'] !== undefined })
     return reply
   }
@@ -297,7 +298,7 @@ export class Observers {
   /** Resolves with undefined if the node does not answer. */
   #answered(call: Promise<Reply>): Promise<Reply | undefined> {
     const late = sleep(this.#patienceMs, undefined, { ref: false })
-    return Promise.race([call.then(unlessLate, () => undefined), late])
+    return Promise.race([call.catch(() => undefined), late])
   }
 }
 
