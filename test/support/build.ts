@@ -31,7 +31,7 @@ export default async function build(): Promise<() => Promise<void>> {
   const { disk, memory } = makeTemporary()
   process.env.BRIDGE_TEST_DISK = disk
   process.env.BRIDGE_TEST_MEMORY = memory
-  const stopPostgres = await startPostgres()
+  const stopPostgres = await startPostgres(memory)
   return async () => {
     stopPostgres()
     // The workers of Vitest have the folder only in their environment, so only command lines are compared.

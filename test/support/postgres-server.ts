@@ -8,12 +8,12 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { certificateChain } from './certificates.ts'
 
-/** Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES` and `BRIDGE_TEST_POSTGRES_BIN`. */
-export async function startPostgres(): Promise<() => void> {
+/** Makes its files in a folder of `parent`. Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES` and `BRIDGE_TEST_POSTGRES_BIN`. */
+export async function startPostgres(parent: string): Promise<() => void> {
   const isAsked =
     process.env.BRIDGE_TEST_STORE === 'postgres' && process.env.BRIDGE_TEST_POSTGRES === undefined
   if (!isAsked) return () => {}
@@ -24,7 +24,7 @@ export async function startPostgres(): Promise<() => void> {
       'BRIDGE_TEST_STORE=postgres needs PostgreSQL: apt-get install postgresql, or BRIDGE_TEST_POSTGRES',
     )
   }
-  const folder = mkdtempSync(join(tmpdir(), 'bridge-postgres-'))
+  const folder = mkdtempSync(join(parent, 'bridge-postgres-'))
   const run = runner(folder)
   const data = join(folder, 'data')
   const port = await freePort()
