@@ -19,13 +19,18 @@ export async function migrate(
 ): Promise<void> {
   requireNumbered(migrations)
   await makeTable(connection)
-  let done: number
-  do {
-    done = await untilFree((lockMs) =>
+  const isNew = (await recordedMigrations(connection)).length === 0
+  for (;;) {
+    const done = await untilFree((lockMs) =>
       inTransaction(connection, () => step(connection, migrations, { clock, lockMs })),
     )
-  } while (done < migrations.length)
+    if (done >= migrations.length) return
+    if (!isNew) await sleep(betweenMs)
+  }
 }
+
+/** Between two steps of a database in use, the queries go on that waited for the first one. */
+const betweenMs = 100
 
 /**
  * A step waits this long for a table, and longer with each attempt. Meanwhile every query on the tables that it

@@ -100,6 +100,19 @@ describe.skipIf(!isOnPostgres)('migrations', () => {
     await connection.close()
   })
 
+  test('queries of the nodes that serve go on for a tenth of a second between two steps', async () => {
+    const connection = await open()
+    const recordedMs: number[] = []
+    await migrate(connection, later, () => {
+      recordedMs.push(performance.now())
+      return clock()
+    })
+    await connection.close()
+    const [first = 0, second = 0] = recordedMs
+    // Node may end a timer a millisecond early.
+    expect(second - first).toBeGreaterThan(98)
+  })
+
   test('processes that start at the same time apply each step once', async () => {
     const connections = await Promise.all(Array.from({ length: 6 }, open))
     await Promise.all(connections.map((connection) => migrate(connection, later, clock)))
