@@ -83,8 +83,10 @@ export class Pair {
   /** Resolves after this many steps more have ended. @throws the failure of the pair */
   async plays(more: number): Promise<void> {
     const wanted = this.#finished + more
-    const ended = this.#done.map((each) => each.then(() => Promise.reject(new Error('the pair has ended'))))
-    while (this.#finished < wanted) await Promise.race([this.#next.promise, ...ended])
+    const ended = Promise.race(this.#done).then(() => Promise.reject(new Error('the pair has ended')))
+    // The pair ends later too, when nobody waits for its steps.
+    ended.catch(() => {})
+    while (this.#finished < wanted) await Promise.race([this.#next.promise, ended])
   }
 
   async #play(): Promise<void> {
