@@ -12,7 +12,10 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { certificateChain } from './certificates.ts'
 
-/** Makes its files in a folder of `parent`. Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES` and `BRIDGE_TEST_POSTGRES_BIN`. */
+/**
+ * Makes the files of the server in a folder of `parent`. Returns what ends the server. Sets `BRIDGE_TEST_POSTGRES`
+ * and `BRIDGE_TEST_POSTGRES_BIN`.
+ */
 export async function startPostgres(parent: string): Promise<() => void> {
   const isAsked =
     process.env.BRIDGE_TEST_STORE === 'postgres' && process.env.BRIDGE_TEST_POSTGRES === undefined

@@ -29,7 +29,7 @@ export async function migrate(
   }
 }
 
-/** Between two steps of a database in use, the queries go on that waited for the first one. */
+/** Pause between two steps of a database in use. The queries that waited for the first step go on in it. */
 const betweenMs = 100
 
 /**

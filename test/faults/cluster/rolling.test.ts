@@ -24,7 +24,7 @@ const upgrades = Number(long ?? 1)
 const load = long === undefined ? { standby: false, pairs: 1, writers: 2 } : { standby: true }
 /** Steps of the story beside each pair of versions. */
 const steps = long === undefined ? 1 : 4
-/** Steps between a node that is ready and the next one: its first requests take several times as long. */
+/** Steps after each node is ready, because its first requests take several times as long as later ones. */
 const pause = long === undefined ? 0 : 8
 /** The rules that are bounds on time. */
 const unchecked = long === undefined ? [lanesMakeProgress] : []
