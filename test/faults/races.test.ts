@@ -64,9 +64,10 @@ test('a reader that pages by id during inserts misses no row and sees none twice
   const { owner, project } = bridge
   const target = `/api/admin/projects/${project.id}/agents`
   let creating = true
+  let pagesMeanwhile = 0
   const chain = async (name: string) => {
     const ids: string[] = []
-    for (let index = 0; index < 10; index++)
+    for (let index = 0; index < 10 || pagesMeanwhile < 4; index++)
       ids.push((await owner.createAgent(project.id, `${name} ${index}`)).id)
     return ids
   }
@@ -82,7 +83,6 @@ test('a reader that pages by id during inserts misses no row and sees none twice
     seen.push(...agents.map(({ id }) => id))
     return agents.length
   }
-  let pagesMeanwhile = 0
   while (creating) pagesMeanwhile += Math.sign(await readNext())
   while ((await readNext()) > 0);
 

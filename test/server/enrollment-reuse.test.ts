@@ -2,7 +2,7 @@
  * A leaked enrolment code: the cost of its second use for the store, and the address that is charged.
  * Contract §4.
  */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { generateKeyPair } from '../../sdk/signing/keys.ts'
 import { claimBody } from '../support/agent.ts'
 import { startBridge } from '../support/bridge.ts'
@@ -11,6 +11,7 @@ import { openStore } from '../support/test-store.ts'
 
 test('a used code is charged to the address and recorded once per hour', async () => {
   const bridge = await startBridge({ settings: { failed_auth_per_minute: '5' } })
+  onTestFinished(bridge.clock.hold())
   const { id } = await bridge.owner.createAgent(bridge.project.id, 'guest')
   const code = await bridge.owner.enrollmentCode(bridge.project.id, id)
   const claim = async () => {

@@ -40,11 +40,9 @@ describe('the program', () => {
 
   /** Waits until all of these agents hold two waits, so that a third is refused. */
   async function untilAllListen(agents: readonly TestAgent[]): Promise<void> {
-    for (const agent of agents) {
-      await expect
-        .poll(async () => (await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })).status)
-        .toBe(429)
-    }
+    const asks = async (agent: TestAgent) =>
+      (await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })).status
+    await Promise.all(agents.map((agent) => expect.poll(() => asks(agent)).toBe(429)))
   }
 
   test('after SIGTERM with fifty open waits each is answered, and the exit code is 0 in less than 15 seconds', async () => {

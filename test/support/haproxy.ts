@@ -11,6 +11,16 @@ export const hasBalancer = spawnSync('haproxy', ['-v']).status === 0
 
 const published = new URL('../../examples/deploy/haproxy-nodes.cfg', import.meta.url)
 
+/**
+ * An edition of the published file that takes out only nodes that are gone or say 503: on a busy machine a node may
+ * answer a check late.
+ */
+export function patient(text = readFileSync(published, 'utf8')): string {
+  const changed = text.replace('timeout check 1s', 'timeout check 10s')
+  if (changed === text) throw new Error('the file for HAProxy has another limit of its checks')
+  return changed
+}
+
 /** A test speaks plain HTTP with it. Earlier editions have no TLS. */
 const bindLine =
   /bind :8443 ssl crt \/run\/secrets\/certificate alpn http\/1\.1 ssl-min-ver TLSv1\.2|bind :8484$/m

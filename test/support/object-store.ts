@@ -85,6 +85,8 @@ export async function startObjectStore(
       else response.destroy()
     })
   })
+  // As long as real stores. A node that stood still must not write into a connection that was just closed.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve) => server.listen(port, access.host, resolve))
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
@@ -245,3 +247,20 @@ function requireSigned({ method = '', headers }: IncomingMessage, url: URL, acce
 
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** Holds all requests to delete until the returned function is called, which refuses those that came until then. */
+export function holdDeletes(store: ObjectStore): () => void {
+  const { promise: isOver, resolve } = Promise.withResolvers<void>()
+  let holds = true
+  store.faults = {
+    before: async ({ verb }) => {
+      if (verb !== 'DELETE' || !holds) return undefined
+      await isOver
+      return { status: 503, code: 'SlowDown' }
+    },
+  }
+  return () => {
+    holds = false
+    resolve()
+  }
+}

@@ -36,7 +36,7 @@ const run = (event, { command, args, asyncRewake }) => new Promise((resolve) => 
   const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => { printed += text })
-  child.stdin.end(JSON.stringify({ session_id: 's1', cwd: '/', hook_event_name: event }))
+  child.stdin.end(JSON.stringify({ session_id: 's' + process.pid, cwd: '/', hook_event_name: event }))
   child.on('close', (code) => resolve([[args.at(-1), code, printed]]))
 })
 const runAll = async () => {
@@ -55,10 +55,19 @@ const silent = [
 ]
 const silentWaiter = [...silent, ['wait', 0, '']]
 
-async function start(profile: string, more: Readonly<Record<string, string>> = {}) {
+async function startOnce(profile: string, more: Readonly<Record<string, string>> = {}) {
   const environment = { ...(await programIn(desk, 'claude', harness)), ...more }
   const { code, stdout, stderr } = await machine.run(['run', 'claude', '--profile', profile], { environment })
   return { code, stderr, hooks: stdout === '' ? [] : JSON.parse(stdout) }
+}
+
+/** Starts the harness again while the node does not answer in time on a busy machine. `node` hears the last start. */
+async function start(profile: string, more: Readonly<Record<string, string>> = {}, node?: FakeNode) {
+  for (let again = 0; ; again += 1) {
+    node?.heard.splice(0)
+    const started = await startOnce(profile, more)
+    if (again === 5 || !started.stderr.includes('did not answer within')) return started
+  }
 }
 
 const profilePath = (profile: string) => desk.path(profile, 'profile.json')
@@ -90,7 +99,7 @@ test('a node that does not answer', async () => {
   await enrolled(bridge, desk, 'bob')
   const node = await fake(() => {})
   await pointTo('bob', node.url)
-  expect(await start('bob')).toEqual({
+  expect(await startOnce('bob')).toEqual({
     code: 7,
     stderr:
       'bridge: Claude Code starts, but gets no mail: the node did not answer within 2 seconds\n' +
@@ -137,14 +146,18 @@ test('a clock that differs: corrected by the node, or named if that does not hel
   onTestFinished(() => ahead.close())
   const { id } = await enrolled(ahead, desk, 'eve')
   await ahead.owner.message(ahead.project.id, id, 'mail')
-  const { code, stderr, hooks } = await start('eve')
-  expect([code, stderr, JSON.stringify(hooks)]).toEqual([7, '', expect.stringContaining('owner 1')])
+  const first = async () => {
+    const { code, stderr, hooks } = await start('eve')
+    return [code, stderr, JSON.stringify(hooks)]
+  }
+  // On a busy machine no hook may hear the node in its time. The next start is another session.
+  await expect.poll(first).toEqual([7, '', expect.stringContaining('owner 1')])
 
   const node = await fake((_heard, _nth, response) =>
     refuse(response, 401, 'clock_skew', { server_time: '2030-01-01T00:00:00.000Z' }),
   )
   await pointTo('eve', node.url)
-  expect(await start('eve')).toEqual({
+  expect(await start('eve', {}, node)).toEqual({
     code: 7,
     stderr: expect.stringMatching(
       /^bridge: Claude Code starts, but gets no mail: .*\nhint: set this machine's clock.*\n$/,

@@ -56,9 +56,11 @@ test('mail is told at the next prompt, once, and again after its back-off until 
   expect(told).not.toContain('SECRET')
   expect(contextOf(await frame.run('claude', 'UserPromptSubmit'))).toBeUndefined()
   clock.advance(30)
+  const goOn = clock.hold()
   expect(contextOf(await frame.run('claude', 'UserPromptSubmit'))).toBe(
     told?.replace(/As of \S+/, `As of ${clock().toISOString().slice(11, 16)}Z.`),
   )
+  goOn()
   await agent.bridge('ack', 'last')
 })
 
@@ -259,9 +261,11 @@ test('a prompt right after a start that found nothing asks nothing, until the wa
   expect(contextOf(await later.frame.run('claude', 'UserPromptSubmit'))).toContain('benno 1')
 
   const waited = session()
+  const goOnAgain = clock.hold()
   await waited.frame.run('claude', 'SessionStart')
   await send(waited.agent)
   await waited.frame.run('claude', 'UserPromptSubmit')
+  goOnAgain()
   const ended = new AbortController()
   const waiting = waited.frame.wait({ signal: ended.signal, checkMs: 10, startMs: 0 })
   await expect.poll(() => existsSync(waited.frame.places.mail)).toBe(true)

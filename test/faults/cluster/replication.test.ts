@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { patient } from '../../support/haproxy.ts'
 import { lacking, longestMs } from '../lab/cluster/harness.ts'
 import { lanesMakeProgress } from '../lab/cluster/rules.ts'
 import { Scene } from '../lab/cluster/scene.ts'
@@ -19,7 +20,8 @@ const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 3
 test.skipIf(lacking !== '')(
   `a silent standby costs no effect (seed ${seed}) ${lacking}`,
   async () => {
-    const scene = await Scene.start({ seed, pairs: 1, writers: 2, patienceMs: 60_000 })
+    const load = { pairs: 1, writers: 2, patienceMs: 60_000 }
+    const scene = await Scene.start({ seed, ...load, balancer: long === undefined ? patient() : undefined })
     onTestFinished(() => scene.close())
     const { harness } = scene
     /** Commits that wait for longer than a standby that answers takes. */

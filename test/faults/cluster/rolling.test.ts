@@ -11,6 +11,7 @@
  */
 import { expect, test } from 'vitest'
 import { migrations } from '../../../server/database/migrations/index.ts'
+import { patient } from '../../support/haproxy.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { program as ours } from '../../support/program.ts'
 import { lacking, longestMs } from '../lab/cluster/harness.ts'
@@ -70,10 +71,11 @@ interface Programs {
 
 /** Returns the requests that took two seconds, and the steps that took two seconds more than usual. */
 async function upgrade({ seed, older, wider, last }: Programs): Promise<string[]> {
+  // The present file may need the present program: who upgrades renews the file afterwards.
+  const earlier = fileAt(commit ?? '', 'examples/deploy/haproxy-nodes.cfg')
   const scene = await Scene.start({
     ...{ seed, ...load, node: () => ({ program: older }) },
-    // The present file may need the present program: who upgrades renews the file afterwards.
-    balancer: fileAt(commit ?? '', 'examples/deploy/haproxy-nodes.cfg'),
+    balancer: long === undefined ? patient(earlier) : earlier,
   })
   try {
     const { harness } = scene

@@ -3,12 +3,12 @@
  * bound on time is measured again if it was missed, because a busy machine may have stood still the first time.
  * `faults.test.ts`, `kills.test.ts`, `everywhere.test.ts` and `rolling.test.ts` are the long forms.
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestAgent } from '../../support/agent.ts'
 import { chanceFrom, pick } from '../../support/chance.ts'
 import { act, fileOf, finalize, offer, putPart } from '../../support/files.ts'
+import { patient } from '../../support/haproxy.ts'
 import type { Reply } from '../../support/http.ts'
 import { agentAt, ownerAt } from '../../support/nodes.ts'
 import type { ServerProcess } from '../../support/process.ts'
@@ -27,11 +27,6 @@ const claims = 64
 const endsWithinMs = 2000
 /** How often a bound is measured. Each try at a revocation takes an agent. */
 const tries = 3
-/** On a busy machine a node may answer a check late. One that is gone or says 503 is still taken out. */
-const patientBalancer = readFileSync('examples/deploy/haproxy-nodes.cfg', 'utf8').replace(
-  'timeout check 1s',
-  'timeout check 10s',
-)
 const why = lackingPrograms === '' ? '' : `: lacks ${lackingPrograms}`
 
 describe.skipIf(why !== '')(`one fault of each kind at three nodes (seed ${seed})${why}`, () => {
@@ -46,7 +41,7 @@ describe.skipIf(why !== '')(`one fault of each kind at three nodes (seed ${seed}
   beforeAll(async () => {
     const node = (index: number) => ({ clockFrom: new Date(Date.now() + (aheadMs[index] ?? 0)) })
     const load = { pairs: 1, writers: 2, patienceMs: 10_000 }
-    scene = await Scene.start({ seed, standby: false, balancer: patientBalancer, node, ...load })
+    scene = await Scene.start({ seed, standby: false, balancer: patient(), node, ...load })
     harness = scene.harness
     const named = Array.from({ length: tries }, (_, index) => `cleo-${index}`)
     const made = await makePeople(harness, ['ada', 'ben', 'dora', ...named])

@@ -51,15 +51,6 @@ describe.skipIf(!hasPostgres)('a second node', () => {
     connection.query({ text: `UPDATE nodes SET ${text}`, values })
   const holder = async () => (await cluster.query<{ id: string }>('SELECT id FROM nodes'))[0]?.id
 
-  const locked = (table: string) =>
-    expect
-      .poll(() =>
-        cluster.query(
-          "SELECT 1 FROM pg_locks WHERE granted AND relation = to_regclass($1) AND mode LIKE '%ExclusiveLock' AND mode <> 'RowExclusiveLock'",
-          [table],
-        ),
-      )
-      .toHaveLength(1)
   /** Replaces the connection, whose transaction was ended. */
   const renew = async () => {
     connection.drop()
@@ -180,16 +171,21 @@ describe.skipIf(!hasPostgres)('a second node', () => {
   })
 
   /** A node that is suspended, or loses the network, once it holds the lock of this table. */
-  const standsStillAt = (table: string) =>
-    new Proxy(connection, {
+  const standingStillAt = (table: string) => {
+    const { promise: holdsLock, resolve } = Promise.withResolvers<void>()
+    const suspended = new Proxy(connection, {
       get: (target, key) =>
         key === 'query'
           ? async (statement: Statement) => {
               const answer = await target.query(statement)
-              return statement.text.startsWith(`LOCK TABLE ${table} `) ? new Promise(() => {}) : answer
+              if (!statement.text.startsWith(`LOCK TABLE ${table} `)) return answer
+              resolve()
+              return new Promise(() => {})
             }
           : Reflect.get(target, key),
     })
+    return { suspended, holdsLock }
+  }
   /** Runs a statement as soon as no lock of a suspended node is in its way. */
   const within = async (seconds: number, text: string) => {
     const other = await PostgresConnection.open({ url: cluster.url })
@@ -202,15 +198,17 @@ describe.skipIf(!hasPostgres)('a second node', () => {
   }
 
   test('that stands still while it joins stops the beats of the first one for 2 s at most', async () => {
-    void tryJoining(standsStillAt('nodes'), joining('second', shared))
-    await locked('nodes')
+    const { suspended, holdsLock } = standingStillAt('nodes')
+    void tryJoining(suspended, joining('second', shared))
+    await holdsLock
     expect(await within(4, 'UPDATE nodes SET beat = beat + 1')).toBe(1)
     await renew()
   })
 
   test('that stands still while it looks for migrations stops the readiness of the first one for 5 s at most', async () => {
-    void migrate(standsStillAt('schema_migrations'), migrations, () => new Date())
-    await locked('schema_migrations')
+    const { suspended, holdsLock } = standingStillAt('schema_migrations')
+    void migrate(suspended, migrations, () => new Date())
+    await holdsLock
     expect(await within(7, 'SELECT number FROM schema_migrations')).toBe(migrations.length)
     await renew()
   })

@@ -69,7 +69,8 @@ test.each(ends)('a task that is %s ends the wait immediately', async (_name, end
   expect(await ended).toMatchObject({ id: task.id, ...seen })
   // Without a notification the list would stay open for twenty seconds.
   expect(performance.now() - began).toBeLessThan(18_000)
-  expect(await asker.bridge.tasks.wait(task.id, { timeout: 0 })).toMatchObject(seen)
+  // A look that takes longer than two seconds on a busy machine finds nothing.
+  await expect.poll(() => asker.bridge.tasks.wait(task.id, { timeout: 0 })).toMatchObject(seen)
 })
 
 test('other mail, and messages of other tasks, are left unchanged', async () => {

@@ -1,5 +1,15 @@
 /** A waiting live view ends with an empty page when presence changes. Contract §10 "when presence changes". */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { EventList } from '../../../sdk/contract/owner/audit.ts'
 import type { ProjectSnapshot } from '../../../sdk/contract/owner/snapshot.ts'
@@ -57,6 +67,7 @@ describe('a wait', () => {
   })
 
   test('ends when the listener leaves, and again when its listening runs out', async () => {
+    onTestFinished(world.bridge.clock.hold())
     const pair = await world.pair()
     const listener = openWait(pair.ada)
     await untilListening({ owner: world.owner, project: pair.project }, pair.ada)

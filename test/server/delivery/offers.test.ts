@@ -54,7 +54,7 @@ describe.each(transports)('over the %s', (name, open) => {
     const two = open(reader)
     await Promise.all([one.opened, two.opened])
     const texts = numbered(40)
-    for (const text of texts) await sender.send(conversation, reader.id, text)
+    await Promise.all(texts.map((text) => sender.send(conversation, reader.id, text)))
     const last = await sender.send(conversation, reader.id, 'last')
     const all = () =>
       [...one.events, ...two.events].filter(({ type }) => type === 'messages').flatMap(messagesOf)
@@ -92,6 +92,7 @@ describe.each(transports)('over the %s', (name, open) => {
     'a message offered to an earlier wait is offered again when due, although new mail arrived meanwhile',
     async () => {
       const own = await startBridge()
+      onTestFinished(own.clock.hold())
       const { sender, reader, conversation } = await pair(own)
       await sender.send(conversation, reader.id, 'early')
       expect(bodies((await reader.inbox()).messages)).toEqual(['early'])

@@ -1,6 +1,6 @@
 /** The audit of failed sign-ins: which failures are recorded, and with which fields. Contract §10. */
 import { request } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createFailedSignIns } from '../../../server/identity/failed-sign-ins.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { testClock } from '../../support/clock.ts'
@@ -58,6 +58,7 @@ const records = async () => {
 }
 
 test('many failures from one address leave one record per minute, including refused attempts and existing names', async () => {
+  onTestFinished(bridge.clock.hold())
   const statuses: number[] = []
   for (let n = 0; n < 5; n += 1) statuses.push(await signIn({ name: ownerName, password: wrong }))
   expect(statuses).toEqual([401, 401, 401, 429, 429])

@@ -78,6 +78,7 @@ describe('across a restart', () => {
   }
 
   test('lifetimes that have not ended continue, also if the clock was set back in between', async () => {
+    onTestFinished(bridge.clock.hold())
     const all = Object.keys(lifetimes)
     expect(await goingOn(() => restarted(() => {}))).toEqual(all)
     expect(await goingOn(() => restarted(() => bridge.clock.step(-day)))).toEqual(all)

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
 import { databaseUrl, isOnPostgres } from '../../support/postgres.ts'
 import { act, createTask, heldBy } from '../../support/tasks.ts'
+import { expectInTries } from '../../support/tries.ts'
 import { openWait, soon } from '../../support/waits.ts'
 import type { Actor } from './denials/scenes.ts'
 import { type Denial, denials } from './denials/table.ts'
@@ -26,13 +27,14 @@ interface Flow {
 
 /** Acts without a pause until the owner has the answer and a request was refused. */
 async function traffic(scene: Actor, { begun, refusals, isOver }: Flow) {
-  while (!isOver() || refusals.size === 0) {
+  // Without a refusal after the answer, the check of the successes fails.
+  for (let late = 0; (!isOver() || refusals.size === 0) && late < 200; ) {
+    const isLate = isOver()
     const beganMs = performance.now()
     const { status, json } = await scene.act()
     if (status === 200) begun.push(beganMs)
     else refusals.add((json as { error: string }).error)
-    // Without a refusal after the answer, the check of the successes fails.
-    if (isOver() && begun.length > 200) break
+    if (status === 200 && isLate) late += 1
   }
 }
 
@@ -76,11 +78,6 @@ async function denyOften(nodes: TwoNodes, denial: Denial, times: number): Promis
   return took
 }
 
-/** Measures again if the bound was missed: a busy machine may have stood still the first time. */
-async function expectInTwoTries(measure: () => Promise<number>, boundMs: number): Promise<void> {
-  if ((await measure()) >= boundMs) expect(await measure()).toBeLessThan(boundMs)
-}
-
 const quantile = (values: readonly number[], part: number): number =>
   values.toSorted((one, other) => one - other)[Math.ceil(values.length * part) - 1] ?? Number.NaN
 
@@ -98,10 +95,14 @@ describe.skipIf(!isOnPostgres)(
     test.each(denials.map((each) => [each.name, each] as const))(
       '%s',
       async (_name, denial) => {
-        const took = await denyOften(nodes, denial, rounds)
-        if (denial.ends) all.push(...took)
+        const median = async () => {
+          const took = await denyOften(nodes, denial, rounds)
+          if (denial.ends) all.push(...took)
+          return quantile(took, 0.5)
+        }
         // The backstop alone needs up to two seconds. The longer form has the exact bound.
-        expect(quantile(took, 0.5)).toBeLessThan(long === undefined ? 500 : 100)
+        if (long === undefined) await expectInTries(median, 500)
+        else expect(await median()).toBeLessThan(100)
       },
       600_000,
     )
@@ -140,7 +141,7 @@ describe.skipIf(!isOnPostgres || !hasPooler)('a denial at one node, without noti
     'lets nothing that begins later succeed, and ends waits within two seconds: %s',
     async (_name, denial) => {
       const longest = async () => Math.max(...(await denyOften(nodes, denial, Math.ceil(rounds / 10))))
-      await expectInTwoTries(longest, 2000)
+      await expectInTries(longest, 2000)
     },
     600_000,
   )
@@ -156,10 +157,11 @@ describe.skipIf(!isOnPostgres || !hasPooler)('a denial at one node, without noti
       const { id } = await ada.send(conversation, ben.id, 'polled')
       const sentMs = performance.now()
       expect((await wait.answer)?.body.messages?.map((each) => each.id)).toEqual([id])
+      const tookMs = performance.now() - sentMs
       await there.acknowledge(id)
-      return performance.now() - sentMs
+      return tookMs
     }
-    await expectInTwoTries(wakeMs, 1000)
+    await expectInTries(wakeMs, 1000)
   })
 
   test('a task that is released wakes a wait for open tasks long before its end', async () => {

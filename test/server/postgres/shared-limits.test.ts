@@ -9,7 +9,7 @@ import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support
 import { ownerName, ownerPassword } from '../../support/owner.ts'
 import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
 
-const perSecond = 40
+const perSecond = 10
 /** The rate holds from then on. */
 const holdsAfterMs = 2500
 const measuredMs = 3000
@@ -41,7 +41,8 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
         if (status !== 200) await sleep(5)
       }
     }
-    await Promise.all([0, 0, 1, 1].map(flow))
+    // A busy machine may need a third of a second for an answer.
+    await Promise.all([0, 0, 0, 0, 1, 1, 1, 1].map(flow))
     const total = admitted.reduce((sum, each) => sum + each, 0)
     const most = (perSecond * measuredMs) / 1000
     // Both nodes had more requests than they admitted. Without sharing they would admit twice the rate.

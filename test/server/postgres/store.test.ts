@@ -296,13 +296,17 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
   })
 
   test('a node that another one has taken over from writes nothing more and stops', async () => {
-    await change('DELETE FROM nodes')
+    // Its next beat may come before the other one has joined.
+    await change(`CREATE TRIGGER keep_out BEFORE INSERT ON nodes FOR EACH ROW WHEN (NEW.name = 'node')
+        EXECUTE FUNCTION keep_out();
+      DELETE FROM nodes`)
     await onDatabase(data, async (client) => {
       const connection = await PostgresConnection.open({ url })
       await joinDatabase(connection, { ...testNode('thief'), program: migrations.length })
       await connection.close()
       await client.query("UPDATE nodes SET machine = 'elsewhere'")
     })
+    await change('DROP TRIGGER keep_out ON nodes')
     const stolen = () => outcomes([store.writer.write(nodeLane, (tx) => add(tx, 'stolen'))])
     expect(await stolen()).toEqual(['unavailable'])
     await expect.poll(() => fatal).toMatchObject([{ name: 'TakenOverError' }])

@@ -7,6 +7,7 @@ import { enroll } from '../../support/agent.ts'
 import { agentAt, ownerAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
 import { isOnPostgres, onDatabase } from '../../support/postgres.ts'
 import { openEvents, openPolls } from '../../support/streams.ts'
+import { expectInTries, medianOf } from '../../support/tries.ts'
 import { openWait } from '../../support/waits.ts'
 
 describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
@@ -22,18 +23,18 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
   test('a message at one node wakes the wait at the other at once', async () => {
     const { ada, ben, second } = nodes
     const there = agentAt(second, ben)
-    const tookMs: number[] = []
-    for (let round = 0; round < 10; round += 1) {
+    const wakeMs = async () => {
       const wait = openWait(there)
       await new Promise((resolve) => setTimeout(resolve, 30))
-      const { id } = await ada.send(conversation, ben.id, `round ${round}`)
+      const { id } = await ada.send(conversation, ben.id, 'wake')
       const sentMs = performance.now()
       expect((await wait.answer)?.body.messages?.map((each) => each.id)).toEqual([id])
-      tookMs.push(performance.now() - sentMs)
+      const tookMs = performance.now() - sentMs
       await there.acknowledge(id)
+      return tookMs
     }
     // The backstop alone needs half a second on average.
-    expect(tookMs.toSorted((one, other) => one - other)[5]).toBeLessThan(250)
+    await expectInTries(() => medianOf(10, wakeMs), 250)
   })
 
   test('a receipt reaches the stream of the sender at the other node', async () => {
@@ -65,13 +66,20 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
     await stream.opened
     const listening = { connected: true, listening_now: true, kind: 'listening' }
     await expect.poll(() => both(id), { interval: 20 }).toEqual([listening, listening])
-    const begunMs = performance.now()
+    const closedMs = performance.now()
     stream.close()
     await stream.ended
     const silent = { connected: true, listening_now: false, kind: 'unknown' }
+    let lastListeningMs = 0
+    const look = async () => {
+      const askedMs = performance.now() - closedMs
+      const seen = await both(id)
+      if (seen.some(({ listening_now }) => listening_now)) lastListeningMs = askedMs
+      return seen
+    }
+    await expect.poll(look, { interval: 50 }).toEqual([silent, silent])
     // Five seconds of grace at the node itself. The other one learns of the end within a second.
-    await expect.poll(() => both(id), { interval: 50, timeout: 10_000 }).toEqual([silent, silent])
-    expect(performance.now() - begunMs).toBeLessThan(7000)
+    expect(lastListeningMs).toBeLessThan(7000)
     await nodes.owner.ok({
       target: `/api/admin/projects/${project.id}/agents/${id}/state`,
       body: { state: 'disabled' },
@@ -169,8 +177,7 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
       there.ok<{ events: { kind: string }[]; next_after: string }>({
         target: `/api/admin/projects/${project.id}/events?${query}`,
       })
-    const tookMs: number[] = []
-    for (let round = 0; round < 5; round += 1) {
+    const wakeMs = async () => {
       let last = await events('limit=100')
       while (last.events.length > 0) last = await events(`limit=100&after=${last.next_after}`)
       const query = `after=${last.next_after}&wait_seconds=20&kind=message.sent`
@@ -181,9 +188,9 @@ describe.skipIf(!isOnPostgres)('two nodes on one database', () => {
       await ada.send(conversation, ben.id, 'for the view')
       const sentMs = performance.now()
       await waiting
-      tookMs.push(performance.now() - sentMs)
+      return performance.now() - sentMs
     }
     // A view without a notice reads every two seconds.
-    expect(tookMs.toSorted((one, other) => one - other)[2]).toBeLessThan(400)
+    await expectInTries(() => medianOf(5, wakeMs), 400)
   })
 })

@@ -2,7 +2,7 @@
  * The life of a task over the wire: created, claimed, worked on, ended. Each step is reported to the other
  * side.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Task, TaskTimeline } from '../../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../../sdk/contract/limits.ts'
 import type { TestAgent } from '../../support/agent.ts'
@@ -131,6 +131,7 @@ test('a title stays in one line of the service', async () => {
 })
 
 test('a claim may be shorter than its task allows, not longer, and each renewal keeps its length', async () => {
+  onTestFinished(bridge.clock.hold())
   const { ada, ben } = bridge
   const lifetimeOf = ({ claim }: Task) =>
     Math.round((Date.parse(claim?.expires_at ?? '') - Date.parse(claim?.claimed_at ?? '')) / 1000)

@@ -303,6 +303,7 @@ const expiryOf = async (by: TestAgent, id: string) =>
 
 test('a clock that is set an hour forward or back ends no claim early and extends none', async () => {
   const { clock } = world.bridge
+  onTestFinished(clock.hold())
   for (const step of [3600, -3600]) {
     const { ada, ben, id, held } = await claimed({ claim_ttl_seconds: 30 })
     const before = await expiryOf(ada, id)

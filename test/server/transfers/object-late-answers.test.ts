@@ -34,7 +34,9 @@ test('leave no connection of the node to the store', async () => {
     // The answer never ends, so the store itself keeps the connection open.
     beforeChunk: async ({ key }) => (key.includes(id) ? new Promise(() => {}) : undefined),
   }
-  expect(told(await finalize(ada, id))).toEqual([503, 'unavailable'])
+  // On a busy machine the node may give up before its request has reached the store.
+  do expect(told(await finalize(ada, id))).toEqual([503, 'unavailable'])
+  while (sockets.length === 0)
   late.resolve(undefined)
-  await vi.waitFor(() => expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true]), soon)
+  await vi.waitFor(() => expect(sockets.filter(({ destroyed }) => !destroyed)).toEqual([]), soon)
 })
