@@ -270,7 +270,7 @@ test('watch on a terminal redraws one screen that fits the terminal', async () =
 })
 
 test('status observed too long ago is shown as Unavailable', async () => {
-  const soon = new Date()
+  const soon = bridge.clock()
   const snapshot = await desk.json<ProjectSnapshot>(['admin', 'status'])
   const wording = await loadWording()
   const after = (seconds: number) =>

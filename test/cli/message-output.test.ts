@@ -133,7 +133,7 @@ function running(args: readonly string[]) {
 
 test('a listen of the same profile does not print the answer that an ask waits for', async () => {
   const listening = running(['listen', '--profile', cleo.name])
-  const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '20', '--profile', cleo.name])
+  const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '120', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
   await dan.bridge('reply', question, 'this one')
   expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })

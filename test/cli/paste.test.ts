@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createIo } from '../../cli/terminal/io.ts'
 
 const quietMs = 300
@@ -14,7 +14,8 @@ let pasting: Socket
 let stdin: Socket
 let read: Promise<string>
 let shown: PassThrough
-beforeEach(async () => {
+/** Pastes, and does this as soon as the process has read the first part. */
+async function paste(happens: () => void): Promise<void> {
   const listening = createServer().listen(0, '127.0.0.1')
   await once(listening, 'listening')
   const { port } = listening.address() as { port: number }
@@ -24,9 +25,10 @@ beforeEach(async () => {
   shown = new PassThrough({ encoding: 'utf8' })
   const io = createIo({ stdin, stdout: new PassThrough(), stderr: shown })
   read = io.readPasted('paste: ', { isWhole: (text) => text.includes('whole\n'), missing: 'more' })
+  stdin.once('data', happens)
   pasting.write('whole\n')
   await once(stdin, 'data')
-})
+}
 afterEach(async () => {
   pasting.destroy()
   stdin.destroy()
@@ -37,12 +39,14 @@ afterEach(async () => {
 const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, quietMs + 100)
 
 test('what arrives while the process stands still belongs to the paste', async () => {
-  pasting.write('and the rest\n')
-  standStill()
+  await paste(() => {
+    pasting.write('and the rest\n')
+    standStill()
+  })
   await expect(read).resolves.toBe('whole\nand the rest\n')
 })
 
 test('a process that stood still ends the paste if nothing more has arrived', async () => {
-  standStill()
+  await paste(standStill)
   await expect(read).resolves.toBe('whole\n')
 })

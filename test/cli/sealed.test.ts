@@ -221,7 +221,7 @@ test('questions and answers are sealed too, and refused instead of sent unsealed
     const id = /asked as (\S+),/.exec(text)?.[1]
     if (id !== undefined) question.resolve(id)
   }
-  const words = ['ask', 'lou', 'which number?', '--encrypt', '--timeout', '20', '--json', '--profile', 'kim']
+  const words = ['ask', 'lou', 'which number?', '--encrypt', '--timeout', '120', '--json', '--profile', 'kim']
   const asking = desk.run(words, { onError })
   // An ask that ends early sent no question.
   void asking.then(({ stderr }) => question.reject(new Error(stderr)))

@@ -36,13 +36,13 @@ afterAll(async () => {
 const files = 'How many files?'
 
 const answerTo = async (peer: string, body: string): Promise<string> =>
-  (await gina.ask(peer, body, { timeout: 20_000 })).body
+  (await gina.ask(peer, body, { timeout: 120_000 })).body
 
 test('the script prints the answer of the shell agent, which acknowledges the question', async () => {
   const listening = machine.start('shell-agent', ['bridge', 'listen', '--exec', 'sh answer.sh'], {
     profile: 'hugo',
   })
-  const asked = await machine.run('script', ['node', 'ask.mjs', 'hugo', files, '20'], { profile: 'gina' })
+  const asked = await machine.run('script', ['node', 'ask.mjs', 'hugo', files, '120'], { profile: 'gina' })
   expect(asked).toMatchObject({ code: 0, stdout: '1 files\n' })
   const [, id = ''] = /^asked hugo as (\S+)$/m.exec(asked.stderr) ?? []
   await listening.said(new RegExp(`handled and acknowledged ${id.slice(-8)}`))

@@ -73,7 +73,7 @@ test('a refusal and a local failure are distinguished', async () => {
 
 test('the example that answers a question works and acknowledges it', async () => {
   const listening = start('bridge.listen()')
-  const answer = await gina.ask('hugo', 'How\u001b[2J many?', { timeout: 20_000 })
+  const answer = await gina.ask('hugo', 'How\u001b[2J many?', { timeout: 120_000 })
   expect(answer.body).toBe('42')
   const { code, stdout } = await listening.ended
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^gina: How.* many\?\n$/) })

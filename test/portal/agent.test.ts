@@ -6,6 +6,7 @@ import { enroll } from '../support/agent.ts'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { codeOf, ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
 interface Kept {
@@ -95,7 +96,9 @@ inChromium('the page of an agent', () => {
     test('are not overwritten if the other version is not on the screen yet', async () => {
       const { page, close } = await chromium.visitor(bridge.url)
       await signIn(page, bridge.url)
+      const still = stillness(page)
       await open(bridge.ada.id, page)
+      await still()
       await text(page).fill('Too late.')
       // The page hears nothing new by itself.
       await page.route('**/events*', (route) => route.abort())
@@ -334,6 +337,8 @@ inChromium('the page of an agent', () => {
     await page.clock.install()
     await open(bridge.ada.id)
     await section('Presence').getByText('1 of test 1, began').waitFor()
+    // The silence is measured from the first snapshot.
+    await page.locator('.where').getByText('demo').waitFor()
     expect(await section('Presence').getByText('Unavailable').count()).toBe(0)
     await page.context().setOffline(true)
     await page.clock.runFor(32_000)

@@ -1,9 +1,11 @@
 /** A screen reader says each change once, in one sentence, and no time that passes. */
+import type { Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerName } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
 import { listenTo, type Spoken } from './looks/spoken.ts'
+import { requestsInFlight } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
 const paused = 'Paused: agents start nothing new. Your messages still reach them.'
@@ -13,6 +15,7 @@ inChromium('a screen reader', () => {
   let chromium: Chromium
   let visitor: Visitor
   let spoken: Spoken
+  let inFlight: ReadonlySet<Request>
   let root: string
 
   beforeAll(async () => {
@@ -21,6 +24,7 @@ inChromium('a screen reader', () => {
     root = `${bridge.url}/projects/${bridge.project.id}`
     await visitor.page.clock.install({ time: bridge.clock() })
     spoken = await listenTo(visitor.page)
+    inFlight = requestsInFlight(visitor.page)
     await signIn(visitor.page, bridge.url)
   })
   afterAll(async () => {
@@ -89,6 +93,8 @@ inChromium('a screen reader', () => {
       await page.goto(`${root}${await path()}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.locator('#write, .activity li, .card').first().waitFor()
+      // An answer that was asked for before is not the silence of the node.
+      await expect.poll(() => inFlight.size).toBe(0)
       await spoken.take()
       await act()
       const all: string[] = []

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
 inChromium('a sign-in that ends', () => {
@@ -90,8 +91,10 @@ inChromium('a sign-in that ends', () => {
   test('asks no other tab while a sign-in is answered', async () => {
     const { page } = visitor
     await page.context().route('**/events*', () => {})
+    const still = stillness(page)
     await page.goto(`${bridge.url}/projects/${bridge.project.id}/conversations`)
     await page.getByLabel('Message').fill('written before the end')
+    await still()
     const second = await page.context().newPage()
     await overview(second)
     end()

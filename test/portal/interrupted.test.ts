@@ -40,6 +40,8 @@ inChromium('a conversation while the node is away', () => {
     await visitor.page.clock.install()
     await signIn(visitor.page, server.url, `/projects/${project.id}/conversations/${conversation}`)
     await visitor.page.getByText('number 60', { exact: true }).waitFor()
+    // The silence is measured from the first snapshot.
+    await visitor.page.locator('.where').getByText('demo').waitFor()
   })
   afterAll(async () => {
     await chromium.close()

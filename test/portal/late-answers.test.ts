@@ -317,9 +317,11 @@ inChromium('the page with late answers', () => {
       target: '/api/v1/messages',
       body: question,
     })
+    const still = stillness(page)
     await page.goto(home)
     // The page does not hear that the question has its answer.
     await page.getByText('Which branch?', { exact: true }).waitFor()
+    await still()
     const goOn = await hold(page, api())
     const item = page.getByRole('listitem').filter({ hasText: 'Which branch?' })
     const answer = async (text: string) => {

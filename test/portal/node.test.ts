@@ -76,6 +76,8 @@ inChromium('the node', () => {
     await report(20)
     bridge.clock.advance(61)
     await report(80)
+    // The history of a machine is read when its card is first shown.
+    await page.reload()
     const card = page.locator('.card').filter({ hasText: 'build-01' })
     await card.getByText('38 %, 12 GiB of 32 GiB').waitFor()
     await card.getByText('CPU in the last 1 min: 20 % to 80 %').waitFor()

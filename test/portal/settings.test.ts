@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBridge, type TestBridge } from '../support/bridge.ts'
 import { ownerPassword } from '../support/owner.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 
 inChromium('settings', () => {
@@ -11,11 +12,13 @@ inChromium('settings', () => {
   let visitor: Visitor
   /** Another browser of the same person. */
   let other: Visitor
+  let otherIsStill: () => Promise<void>
 
   beforeAll(async () => {
     ;[bridge, chromium] = await Promise.all([startBridge(), startChromium()])
     visitor = await chromium.visitor(bridge.url)
     other = await chromium.visitor(bridge.url, { userAgent: 'Mozilla/5.0 (Windows NT 10.0) Firefox/150.0' })
+    otherIsStill = stillness(other.page)
     await signIn(visitor.page, bridge.url, '/settings')
     await signIn(other.page, bridge.url)
   })
@@ -29,9 +32,10 @@ inChromium('settings', () => {
   const dialog = ({ page } = visitor) => page.getByRole('dialog')
   const othersRow = () => visitor.page.getByRole('row').filter({ hasText: 'Firefox 150 on Windows' })
 
-  /** Names a new project in the other browser, whose screen sends nothing by itself. */
+  /** Names a new project in the other browser, whose screen sends nothing more by itself. */
   const makeProject = async (name: string) => {
     await other.page.goto(`${bridge.url}/`)
+    await otherIsStill()
     await button('New project', other).click()
     await other.page.getByLabel('Name of the project').fill(name)
   }

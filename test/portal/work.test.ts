@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fileOf, offer } from '../support/files.ts'
 import { act, createTask, heldBy, listTasks } from '../support/tasks.ts'
 import { type Chromium, inChromium, startChromium, type Visitor } from './chromium.ts'
+import { stillness } from './looks/still.ts'
 import { signIn } from './sign-in.ts'
 import { type PortalWorld, startPortalWorld } from './world.ts'
 
@@ -12,10 +13,13 @@ inChromium('work', () => {
   let chromium: Chromium
   let visitor: Visitor
   let home: string
+  /** Waits until the page has read what it shows. */
+  let still: () => Promise<void>
 
   beforeAll(async () => {
     ;[world, chromium] = await Promise.all([startPortalWorld(), startChromium()])
     visitor = await chromium.visitor(world.url)
+    still = stillness(visitor.page)
     home = `${world.url}/projects/${world.project.id}`
     // The clock of the world stands still, and so does that of the browser.
     await visitor.page.clock.setSystemTime(world.clock())
@@ -266,6 +270,7 @@ inChromium('work', () => {
     // The page stays as it was when the person decided: it has no wait that could tell it.
     await page.route('**/events?*', () => {})
     await open(id)
+    await still()
     await button('Cancel the task…').click()
     await act(ben, id, 'decline', {})
     await button('Cancel the task').click()
@@ -331,6 +336,7 @@ inChromium('work', () => {
     const { id } = await offer({ from: ada, to: ben, bytes: fileOf(10), fields: { ttl_seconds: 60 } })
     await page.route('**/events?*', () => {})
     await openTransfer(id)
+    await still()
     await button('Cancel the transfer…').click()
     world.clock.advance(61)
     await button('Cancel the transfer').click()

@@ -1,7 +1,7 @@
 /** Hooks at the start of a session and around its turns, at a real node. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readLog } from '../../../cli/hooks/hook-log.ts'
 import { installRecordPath } from '../../../cli/hooks/install-record.ts'
 import { homeLog } from '../../../cli/hooks/places.ts'
@@ -65,6 +65,7 @@ test('mail is told at the next prompt, once, and again after its back-off until 
 })
 
 test('a turn that ends with mail continues once; a continued turn ends', async () => {
+  onTestFinished(clock.hold())
   const { agent, frame } = session()
   await send(agent)
   expect((await frame.run('codex', 'Stop', { stop_hook_active: true })).stdout).toBe('')

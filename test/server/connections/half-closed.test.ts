@@ -96,11 +96,11 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     ['/api/v1/tasks?wait_seconds=20', 2],
   ])('a wait at %s is answered immediately with the current result', async (target, count) => {
     const agent = await fresh()
-    const began = performance.now()
     const connections = Array.from({ length: count }, () =>
       new RawConnection(bridge.url).send(signedText(agent, { target }, 'keep-alive')),
     )
     if (target === waits) await untilListening(bridge, agent)
+    const began = performance.now()
     for (const connection of connections) connection.halfClose()
     const replies = (await Promise.all(connections.map((connection) => connection.replies(1)))).flat()
     expect(replies.map(({ status }) => status)).toEqual(connections.map(() => 200))
@@ -141,7 +141,6 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     const { owner, project } = bridge
     const target = `/api/admin/projects/${project.id}/events`
     const { next_after } = await owner.ok<{ next_after: string }>({ target })
-    const began = performance.now()
     const headers = [['Cookie', owner.cookie] as const]
     const text = requestText({
       target: `${target}?after=${next_after}&kind=project.deleted&wait_seconds=20`,
@@ -149,6 +148,7 @@ describe.each(['http', 'https'] as const)('over %s', (listener) => {
     })
     const connection = new RawConnection(bridge.url).send(text)
     await owner.ok({ target: '/api/admin/session' })
+    const began = performance.now()
     connection.halfClose()
     const [reply] = await connection.replies(1)
     expect(JSON.parse(reply?.body ?? '')).toMatchObject({ events: [] })
