@@ -16,7 +16,6 @@ import { setTimeout as timer } from 'node:timers/promises'
 import type { NodeClock } from '../agent/node-clock.ts'
 import type { Message } from '../contract/agent/messages.ts'
 import { limits } from '../contract/limits.ts'
-import { runningTime } from '../parts/running-time.ts'
 import type { Inbox } from '../resources/inbox.ts'
 import { BridgeError, isOutcomeUnknown, LocalError } from '../transport/failures.ts'
 import { backoff, pauses } from '../transport/retry.ts'
@@ -44,7 +43,7 @@ export interface WaitOptions {
 const paceMs = 50
 const lingerMs = 100
 const slotsTakenMs = 1000
-/** How long a first look that is in flight at the deadline may still take while this process runs. */
+/** How long a first look that is in flight at the deadline may still take. */
 const lastLookMs = 2000
 /** The longest timer that the platform has: 24 days. */
 const longestTimerMs = 2 ** 31 - 1
@@ -214,7 +213,7 @@ export const isEndless = (timeout: number): boolean => timeout > longestTimerMs
 async function expired({ timeout, first, signal }: Expiry): Promise<undefined> {
   if (isEndless(timeout)) return new Promise(() => {})
   await pause(timeout, signal)
-  await Promise.race([first, runningTime(lastLookMs, signal).catch(() => {})])
+  await Promise.race([first, pause(lastLookMs, signal)])
   return undefined
 }
 
