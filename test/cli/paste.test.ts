@@ -14,7 +14,8 @@ let pasting: Socket
 let stdin: Socket
 let read: Promise<string>
 let shown: PassThrough
-/** Pastes, and does this as soon as the process has read the first part. */
+
+/** Pastes `whole`, and calls `happens` as soon as the process has read it. */
 async function paste(happens: () => void): Promise<void> {
   const listening = createServer().listen(0, '127.0.0.1')
   await once(listening, 'listening')
