@@ -14,7 +14,7 @@ import { startBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
-import { openWait } from '../support/waits.ts'
+import { openTwoWaits } from '../support/waits.ts'
 
 describe('the program', () => {
   let server: ServerProcess
@@ -38,17 +38,9 @@ describe('the program', () => {
     return agents
   }
 
-  /** Waits until all of these agents hold two waits, so that a third is refused. */
-  async function untilAllListen(agents: readonly TestAgent[]): Promise<void> {
-    const asks = async (agent: TestAgent) =>
-      (await agent.call({ target: '/api/v1/inbox?wait_seconds=1' })).status
-    await Promise.all(agents.map((agent) => expect.poll(() => asks(agent)).toBe(429)))
-  }
-
   test('after SIGTERM with fifty open waits each is answered, and the exit code is 0 in less than 15 seconds', async () => {
     const agents = await moreAgents(25)
-    const waits = agents.flatMap((agent) => [openWait(agent), openWait(agent)])
-    await untilAllListen(agents)
+    const waits = (await Promise.all(agents.map(openTwoWaits))).flat()
 
     const began = performance.now()
     const ending = await server.kill('SIGTERM')

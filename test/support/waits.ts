@@ -49,6 +49,14 @@ export function openWait(agent: TestAgent, query = 'wait_seconds=20', path = '/a
   }
 }
 
+/** Opens two waits, after which a third is refused. The node may begin three in another order than they came. */
+export async function openTwoWaits(agent: TestAgent): Promise<OpenWait[]> {
+  const three = [1, 2, 3].map(() => openWait(agent))
+  const refused = await Promise.race(three.map(async (each) => ({ each, answer: await each.answer })))
+  expect(refused.answer?.status).toBe(429)
+  return three.filter((each) => each !== refused.each)
+}
+
 /**
  * Polls the owner's view until it shows an open wait of the agent, or none. The view shows a wait for 5 s after
  * its end.

@@ -1,19 +1,11 @@
 /** Waits for the inbox: their slots, the messages that end them, and the reasons that do. Contract §6. */
 import { describe, expect, test, vi } from 'vitest'
-import { enroll, type TestAgent } from '../../support/agent.ts'
+import { enroll } from '../../support/agent.ts'
 import { openStore } from '../../support/test-store.ts'
-import { type OpenWait, openWait, untilListening } from '../../support/waits.ts'
+import { openTwoWaits, openWait, untilListening } from '../../support/waits.ts'
 import { bodiesOf, numbered, read, thirdWait, useInbox } from './scene.ts'
 
 const its = useInbox()
-
-/** Opens two waits, after which a third is refused. The node may begin three in another order than they came. */
-async function openBoth(agent: TestAgent): Promise<OpenWait[]> {
-  const three = [1, 2, 3].map(() => openWait(agent))
-  const refused = await Promise.race(three.map(async (each) => ({ each, answer: await each.answer })))
-  expect(refused.answer?.status).toBe(429)
-  return three.filter((each) => each !== refused.each)
-}
 
 describe('waiting', () => {
   test('a wait without new messages lasts its full time, although old messages are unacknowledged', async () => {
@@ -40,7 +32,7 @@ describe('waiting', () => {
   })
 
   test('of two waits of one session one gets the message, and the other continues to wait', async () => {
-    const waits = await openBoth(its.bridge.ben)
+    const waits = await openTwoWaits(its.bridge.ben)
     await its.write('for one')
     const first = await Promise.race(waits.map(({ answer }) => answer))
     expect(bodiesOf({ messages: first?.body.messages ?? [] })).toEqual(['for one'])
@@ -50,7 +42,7 @@ describe('waiting', () => {
   })
 
   test('a third wait of a session is refused until one of the first two ends', async () => {
-    const waits = await openBoth(its.bridge.ben)
+    const waits = await openTwoWaits(its.bridge.ben)
     const refused = await thirdWait(its.bridge.ben)
     expect(refused.json).toMatchObject({ error: 'wait_limit', details: { limit: 2 } })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
