@@ -152,6 +152,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       vacuum: () => vacuum(settings),
     })
     const sharedLink = new Link(settings)
+    sharedLink.check = check
     const reader = createReader({ settings, connections: readConnections, check, merges, monotonicMs })
     const nodes = membership ?? loneNode('', undefined, clock)
     // Connections that are open keep their place over a failover, and other nodes may have written since a

@@ -179,6 +179,8 @@ export class Groups {
         await connection.query({ text: 'ROLLBACK' })
         begun = await this.#begin(connection, first, true)
         held = this.#heldBy(begun, requests)
+        // A failover may have lost the row of a lane. The next group adds it again.
+        if (held.length === 0) for (const lane of first) if (!begun.lanes.has(lane)) this.#known.delete(lane)
       }
       const posted = careful ? undefined : new Posted()
       const outcomes = await this.#units.run(connection, held, posted)
@@ -194,6 +196,8 @@ export class Groups {
       }
     } catch (error) {
       if (!connection.isBroken) await connection.query({ text: 'ROLLBACK' }).catch(() => {})
+      if (error instanceof DatabaseForgotError && !connection.isBroken)
+        await this.#options.witness.record(connection, error).catch(() => {})
       throw error
     }
   }

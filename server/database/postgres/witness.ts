@@ -124,13 +124,11 @@ export class Witness {
     const confirmed = new Map(this.#lanes)
     const { nodeId } = this.#options
     const held = await readHeld(connection, { timeline: this.#timeline, nodeId })
-    const isHere = held.recorded === undefined || held.recorded === held.place
+    const isHere = isAtHome(held)
     if (isHere && held.acceptedMs > this.#acceptedMs) this.#accept(confirmed, held)
     const loss = this.lossOf(held, confirmed)
     if (loss !== undefined) {
-      // A node that was sent to a copy of the database by mistake does not stop the nodes of that copy.
-      const isOwn = isHere && held.acceptedMs === this.#acceptedMs
-      if (nodeId !== undefined && isOwn && held.forgotten === undefined) await recordLoss(connection, loss)
+      await this.#record(connection, held, loss)
       throw this.#forgotten(loss)
     }
     if (!isHere) throw this.#forgotten(elsewhere)
@@ -143,6 +141,21 @@ export class Witness {
     this.#timeline = timeline
     this.#isShared = isShared
     this.#hasChanged = true
+  }
+
+  /**
+   * Records a loss that `check` found. The next comparison may find nothing, because another node has written to
+   * the lane meanwhile.
+   */
+  async record(connection: PostgresConnection, { message }: DatabaseForgotError): Promise<void> {
+    await this.#record(connection, await readHeld(connection), message)
+  }
+
+  async #record(connection: PostgresConnection, held: Held, loss: string): Promise<void> {
+    // A node that was sent to a copy of the database by mistake does not stop the nodes of that copy.
+    const isOwn = isAtHome(held) && held.acceptedMs === this.#acceptedMs
+    const isServer = this.#options.nodeId !== undefined
+    if (isServer && isOwn && held.forgotten === undefined) await recordLoss(connection, loss)
   }
 
   /** Says what the database lacks. */
@@ -203,6 +216,8 @@ export class Witness {
     await this.#write(true)
   }
 }
+
+const isAtHome = ({ recorded, place }: Held): boolean => recorded === undefined || recorded === place
 
 const elsewhere =
   'this database was loaded from a dump or lies on another cluster than before, so it may lack confirmed writes'

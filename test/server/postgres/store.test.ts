@@ -91,6 +91,9 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
   /** Runs a statement beside the node. Returns the number of its rows. */
   const change = (text: string) => onDatabase(data, async (client) => (await client.query(text)).rowCount)
 
+  const rowOf = <T extends object>(text: string) =>
+    onDatabase(data, async (client) => (await client.query<T>(text)).rows[0] as T)
+
   const names = () =>
     store.reader.read(async (db) => {
       const rows = await db.selectFrom('owner_users').select('name').orderBy('name').execute()
@@ -215,6 +218,28 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     await change()
     expect((await last()) > before).toBe(true)
   })
+
+  test.each([
+    ['a lane that holds less', "UPDATE lanes SET last = ''"],
+    ['a lane that is gone', 'DELETE FROM lanes'],
+  ])(
+    '%s ends a write, which records the loss at once: a write of another node may hide it',
+    async (_, lose) => {
+      const advance = () =>
+        store.writer.write(nodeLane, (tx) =>
+          tx.db.updateTable('owner_users').set({ state: 'enabled' }).execute(),
+        )
+      await advance()
+      const { last } = await rowOf<{ last: string }>(`SELECT last FROM lanes WHERE lane = '${nodeLane}'`)
+      await change(`${lose} WHERE lane = '${nodeLane}'`)
+      expect(await outcomes([advance()])).toEqual(['unavailable'])
+      await change(`UPDATE lanes SET last = '${last}' WHERE lane = '${nodeLane}'`)
+      const { forgotten } = await rowOf<{ forgotten: string }>('SELECT forgotten FROM place')
+      expect(forgotten).toContain('the database has lost confirmed writes: for the installation')
+      await change('UPDATE place SET forgotten = NULL')
+      await expect.poll(() => outcomes([advance()])).toEqual(['done'])
+    },
+  )
 
   test('the tests refuse a row of a project whose lane the unit does not name', async () => {
     const outside = store.writer.write(nodeLane, async (tx) => {
