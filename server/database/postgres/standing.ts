@@ -2,7 +2,7 @@
 import { NotInitialisedError } from '../../storage/data-folder.ts'
 import { migrations } from '../migrations/index.ts'
 import { PostgresConnection } from './connection.ts'
-import { readHeld, recordAcceptance } from './held.ts'
+import { type Held, readHeld, recordAcceptance } from './held.ts'
 import { migrate, recordedMigrations } from './migrate.ts'
 import { confirmedTime, DatabaseForgotError, Witness } from './witness.ts'
 import { readWitnessed, writeWitnessed } from './witness-file.ts'
@@ -43,7 +43,8 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
       },
     )
     const isComplete = witnessed?.stopped === true && witnessed.shared !== true && lost === undefined
-    const isSame = forgotten === undefined && held.recorded === held.place
+    const isSame =
+      forgotten === undefined && held.recorded === held.place && !hasWrites(held, witnessed?.lanes)
     return {
       ...{ migration, forgotten, isComplete },
       confirmedAt: confirmedTime(witness.greatest ?? ''),
@@ -53,6 +54,10 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
     await connection.close()
   }
 }
+
+/** Whether the database holds writes that came after these ids. */
+const hasWrites = ({ lanes }: Held, known: Readonly<Record<string, string>> = {}): boolean =>
+  [...lanes].some(([lane, last]) => last > (known[lane] ?? ''))
 
 /** Accepts the database as it is: later comparisons of all nodes begin here. */
 export async function acceptDatabase(url: string, file: string, now: Date): Promise<void> {
@@ -64,8 +69,9 @@ export async function acceptDatabase(url: string, file: string, now: Date): Prom
     // Later than every earlier one, also if the clock was set back.
     const accepted_ms = Math.max(now.getTime(), earlierMs + 1)
     await recordAcceptance(connection, accepted_ms)
+    // Not the file of a server that has stopped: other nodes may serve now, and this host learns nothing of them.
     await writeWitnessed(file, {
-      ...{ server_id: serverId, lanes: Object.fromEntries(lanes), stopped: true, timeline, accepted_ms },
+      ...{ server_id: serverId, lanes: Object.fromEntries(lanes), stopped: false, timeline, accepted_ms },
       restored_at: now.toISOString(),
     })
   } finally {

@@ -163,6 +163,24 @@ describe.skipIf(!canDump)('a database that has lost confirmed writes', () => {
     const server = await startServer(config())
     await server.stop()
   })
+
+  test('a host on which the command alone ran since does not vouch for what other nodes confirmed', async () => {
+    const loadElsewhere = () =>
+      onDatabase(bridge.data, (client) => client.query("UPDATE place SET place = place || '0'"))
+    await loadElsewhere()
+    expect(JSON.parse((await restored('--json')).stdout)).toMatchObject({ complete: true })
+    await loadElsewhere()
+    const again = JSON.parse((await restored('--json')).stdout)
+    expect(again).toMatchObject({ complete: false, forgotten: expect.stringContaining('loaded from a dump') })
+  })
+
+  test('the command runs again if anything was written since', async () => {
+    expect((await restored()).code).toBe(7)
+    const environment = { BRIDGE_DATABASE_URL: url }
+    const link = await desk.run(['server', 'owner-link', '--data', bridge.data], { environment })
+    expect(link.code).toBe(0)
+    expect((await restored()).code).toBe(0)
+  })
 })
 
 test.skipIf(isOnPostgres)('on SQLite the command names the one that is right there', async () => {
