@@ -23,11 +23,15 @@ export async function recordPart(tx: Tx, transfer: TransferRow, part: number): P
   return before.length + 1
 }
 
-/** Removes the record of parts whose objects are missing or damaged. */
-export async function forgetParts(tx: Tx, transfer: TransferRow, parts: readonly number[]): Promise<void> {
-  await tx.db
-    .deleteFrom('transfer_parts')
-    .where('transfer_id', '=', transfer.id)
-    .where('part', 'in', parts)
-    .execute()
+/**
+ * Removes the record of parts whose objects are missing or damaged, unless the package has been completed
+ * meanwhile.
+ */
+export async function forgetParts(tx: Tx, { id }: TransferRow, parts: readonly number[]): Promise<void> {
+  const { db } = tx
+  const now = await db.selectFrom('transfers').select('stored_at').where('id', '=', id).executeTakeFirst()
+  if (now?.stored_at !== null) return
+  await db.deleteFrom('transfer_parts').where('transfer_id', '=', id).where('part', 'in', parts).execute()
+  const { length: stored_parts } = await listParts(db, id)
+  await db.updateTable('transfers').set({ stored_parts }).where('id', '=', id).execute()
 }

@@ -194,6 +194,7 @@ describe('finalize', () => {
       target: `/api/v1/transfers/${id}/package/status`,
     })
     expect(status.committed_parts).toEqual([0])
+    expect((await look(ada, id)).package).toMatchObject({ stored_parts: 1, stored_at: null })
     await upload(ada, transfer, bytes)
     expect((await look(ada, id)).package).toMatchObject({ stored_parts: 2, stored_at: expect.any(String) })
   })
