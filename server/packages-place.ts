@@ -60,7 +60,7 @@ export function objectPlaceOf(settings: PlaceSettings, env: Environment): Object
 }
 
 /** A given value without what may be a key and its secret. */
-const shown = (given: string): string => given.replace(/[^/]*@/, '…@')
+const shown = (given: string): string => given.replace(/^([^/@]*\/\/)?.*@/s, '$1…@')
 
 const isPath = (path: string): boolean =>
   path === '' || /^(?!\.{1,2}\/)[A-Za-z0-9._-]+(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)*\/?$/.test(path)

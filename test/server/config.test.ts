@@ -55,6 +55,16 @@ describe('the node refuses, by name', () => {
       /^(?!.*secret)packages must be .*, not "s3:\/\/…@agents\/bridge"/,
     ],
     [
+      'packages with a secret that contains a slash, without showing it',
+      { packages: 's3://key:a/secret/b@agents/bridge' },
+      /^(?!.*(key|secret))packages must be .*, not "s3:\/\/…@agents\/bridge"/,
+    ],
+    [
+      'an object store with a key, without showing it',
+      { packages: 's3://agents', packages_endpoint: 'https://key:a/secret@objects.example' },
+      /^(?!.*(key:|secret))packages_endpoint must be .*, not "https:\/\/…@objects.example"/,
+    ],
+    [
       'an object store with a path',
       { packages: 's3://agents', packages_endpoint: 'https://objects.example/x' },
       /packages_endpoint must be an origin .*, not "https:\/\/objects.example\/x"/,
