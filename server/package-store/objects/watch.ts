@@ -47,7 +47,9 @@ const probeMs = 10_000
 
 /** @throws PackagesUnusableError if the store refuses, or belongs to another installation */
 export async function watchStore(options: WatchOptions): Promise<Watch> {
-  const { processMs, onFailure } = options
+  const { processMs, onFailure, place, random } = options
+  // One for all tries: a try that failed may have left its object, and the next one replaces it.
+  const key = `${place.prefix}probe-${random(8).toString('hex')}`
   let answeredAt: number | undefined
   let isTried = false
   let isOwn = false
@@ -56,7 +58,7 @@ export async function watchStore(options: WatchOptions): Promise<Watch> {
     const signal = AbortSignal.timeout(probeMs)
     try {
       if (isTried) await requireOwn(options, signal)
-      else await tryStore(options, signal)
+      else await tryStore(options, key, signal)
       isTried = true
       isOwn = true
       answeredAt = processMs()
@@ -81,12 +83,11 @@ export async function watchStore(options: WatchOptions): Promise<Watch> {
 const isRefused = (error: unknown): boolean =>
   error instanceof PackagesUnusableError || error instanceof ConfigError
 
-type Probe = Pick<WatchOptions, 'place' | 'client' | 'serverId' | 'random'>
+type Probe = Pick<WatchOptions, 'place' | 'client' | 'serverId'>
 
 /** Writes, reads, lists and deletes an object. @throws PackagesUnusableError; errors of the connection */
-async function tryStore(probe: Probe, signal: AbortSignal): Promise<void> {
-  const { place, client, random } = probe
-  const key = `${place.prefix}probe-${random(8).toString('hex')}`
+async function tryStore(probe: Probe, key: string, signal: AbortSignal): Promise<void> {
+  const { place, client } = probe
   const body = Buffer.from(`${key}\n`)
   await step(place, 'write', () => putSmall(client, key, body, signal))
   await requireOwn(probe, signal)

@@ -69,3 +69,21 @@ test('of two installations that start at the same time, the one whose mark is re
     `it holds the packages of another installation (${other})`,
   )
 })
+
+test('tries of a store that deletes nothing leave one object, which the next one that succeeds removes', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  store.faults = {
+    before: ({ verb }) => (verb === 'DELETE' ? { status: 500, code: 'InternalError' } : undefined),
+  }
+  const { failures } = await opened('tried', randomUUID())
+  for (const count of [1, 2, 3]) {
+    await vi.waitFor(() => expect(failures).toHaveLength(count), soon)
+    expect(left('tried/')).toEqual(['tried/agent-bridge', expect.stringMatching(/^tried\/probe-/)])
+    if (count === 3) store.faults = {}
+    vi.advanceTimersByTime(10_000)
+  }
+  await vi.waitFor(() => expect(left('tried/')).toEqual(['tried/agent-bridge']), soon)
+})
+
+const left = (prefix: string) => [...store.objects.keys()].filter((key) => key.startsWith(prefix)).sort()
