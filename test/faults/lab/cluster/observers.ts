@@ -164,8 +164,10 @@ export class Observers {
           key,
           body: { conversation_id: this.#conversation, recipient_agent_id: to, type: 'note', body: key },
         }
+    const { nodes, now } = this.#harness
+    let node = this.#node
     while (!this.#isOver) {
-      const calling = this.#at(this.#ova).call(call)
+      const calling = agentAt(node, this.#ova, now).call(call)
       const reply = await this.#answered(this.#noted(`a write to ${call.target}`, calling))
       if (reply?.status === 200) {
         const answer = reply.json as { id: string; message?: { id: string } }
@@ -173,6 +175,8 @@ export class Observers {
       }
       if (reply !== undefined && ((reply.status < 500 && !isSkewed(reply)) || isInboxFull(reply)))
         throw new Error(`a write answered ${reply.text}`)
+      const others = nodes.filter((each) => each !== node)
+      node = pick(this.#chance, others) ?? node
       await sleep(pauseMs)
     }
     return undefined
