@@ -72,6 +72,9 @@ export class InboxStream implements Ticking {
   #blocked = false
   #checking = false
   #checkAgain = false
+  /** Receipts that have not been sent. */
+  readonly #untold: Receipt[] = []
+  #telling = false
   #hasRead = false
   #ended = false
 
@@ -101,7 +104,7 @@ export class InboxStream implements Ticking {
       opened.#cleanups.push(
         closeWait,
         context.wakeups.subscribe(agent_id, () => opened.#wake()),
-        context.receipts.subscribe(agent_id, (receipts) => opened.#receipts(receipts)),
+        context.receipts.subscribe(agent_id, (receipts) => void opened.#receipts(receipts)),
         context.streams.add(opened),
       )
       opened.#wake()
@@ -157,8 +160,27 @@ export class InboxStream implements Ticking {
     return this.#outlet.unsentBytes > limits.streamBufferBytes
   }
 
-  #receipts(receipts: readonly Receipt[]): void {
-    this.#send({ type: 'receipts', data: { receipts: [...receipts] } })
+  /** Another node may have ended the access, so the receipts are sent only after a check. */
+  async #receipts(receipts: readonly Receipt[]): Promise<void> {
+    this.#untold.push(...receipts)
+    if (this.#telling) return
+    this.#telling = true
+    try {
+      while (this.#untold.length > 0 && !this.#ended) {
+        const told = this.#untold.splice(0)
+        await this.#requireAccess()
+        this.#send({ type: 'receipts', data: { receipts: told } })
+      }
+    } catch (error) {
+      this.end(toApiError(error))
+    } finally {
+      this.#telling = false
+    }
+  }
+
+  /** @throws the error of admission */
+  #requireAccess(): Promise<void> {
+    return readAs(this.#context, this.#caller, async () => undefined)
   }
 
   #wake(): void {
@@ -180,7 +202,7 @@ export class InboxStream implements Ticking {
     try {
       while (this.#checkAgain && !this.#ended) {
         this.#checkAgain = false
-        await readAs(this.#context, this.#caller, async () => undefined)
+        await this.#requireAccess()
       }
     } catch (error) {
       this.end(toApiError(error))

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { TestAgent } from '../../support/agent.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { messagesOf, openSocket, transports } from '../../support/streams.ts'
+import { tamper } from '../../support/tamper.ts'
 import { connectionOf, listen, until } from './listeners.ts'
 
 let bridge: TestBridge
@@ -206,6 +207,23 @@ test('receipts reach the sender on its stream, and no other agent', async () => 
   hears.close()
   others.close()
 })
+
+test.each(transports)(
+  'the %s of an agent that another process has disabled ends without a receipt',
+  async (_, open) => {
+    const { sender, reader, conversation } = await pair()
+    const stream = open(sender)
+    await stream.opened
+    const { id } = await sender.send(conversation, reader.id, 'well?')
+    tamper(bridge.data, (database) =>
+      database.prepare("UPDATE agents SET state = 'disabled' WHERE id = ?").run(sender.id),
+    )
+    await reader.acknowledge(id)
+    await stream.ended
+    expect(await stream.reason()).toBe('agent_disabled')
+    expect(stream.events.map(({ type }) => type)).not.toContain('receipts')
+  },
+)
 
 test('after a restart of the server every unacknowledged message is offered again, in order', async () => {
   const own = await startBridge()
