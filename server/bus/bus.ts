@@ -104,6 +104,8 @@ export class NodeBus implements Bus {
   /** From then on a node that has heard no other is alone. */
   #knowsPeersAtMs = Number.POSITIVE_INFINITY
   #isSending = false
+  /** Ends with the last notification that was given to the connection. */
+  #sending: Promise<void> = Promise.resolve()
   #sentMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #dueMs = Number.POSITIVE_INFINITY
@@ -140,7 +142,10 @@ export class NodeBus implements Bus {
     this.#running ??= this.#run()
   }
 
+  /** Sends what was told. */
   async close(): Promise<void> {
+    const late = sleep(longestCloseMs, undefined, { ref: false })
+    await Promise.race([this.#sendRest(), late])
     this.#closing.abort()
     clearTimeout(this.#timer)
     this.#connection?.drop()
@@ -273,7 +278,7 @@ export class NodeBus implements Bus {
     this.#sentMs = this.#options.monotonicMs()
     const payloads = this.#outbox.take()
     this.counts.sent += payloads.length
-    connection
+    this.#sending = connection
       .send(payloads)
       .catch(() => {
         this.#outbox.loseEntries()
@@ -283,6 +288,13 @@ export class NodeBus implements Bus {
         this.#isSending = false
         if (!this.#outbox.isEmpty) this.#schedule(0)
       })
+  }
+
+  /** Sends what waits for its time, or for the notification before it. */
+  async #sendRest(): Promise<void> {
+    await this.#sending
+    this.#flush()
+    await this.#sending
   }
 
   #receive(payload: string): void {

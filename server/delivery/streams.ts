@@ -9,6 +9,7 @@ export interface Ticking {
 }
 
 export interface Streams {
+  /** A stream that is added after `stop` is stopped as soon as its caller has finished opening it. */
   add(stream: Ticking): () => void
   readonly size: number
   /** Ends every stream and stops the timer. */
@@ -19,6 +20,7 @@ const everyMs = 1000
 
 export function createStreams(monotonicMs: () => number): Streams {
   const open = new Set<Ticking>()
+  let isStopped = false
   const timer = setInterval(() => {
     const now = monotonicMs()
     for (const stream of [...open]) stream.tick(now)
@@ -27,6 +29,7 @@ export function createStreams(monotonicMs: () => number): Streams {
   return {
     add(stream) {
       open.add(stream)
+      if (isStopped) queueMicrotask(() => stream.stop())
       return () => open.delete(stream)
     },
     get size() {
@@ -34,6 +37,7 @@ export function createStreams(monotonicMs: () => number): Streams {
     },
     stop() {
       clearInterval(timer)
+      isStopped = true
       for (const stream of [...open]) stream.stop()
     },
   }

@@ -14,7 +14,7 @@ afterEach(async () => {
 interface Ways {
   readonly times?: Partial<BusTimes>
   /** Called with each notification on a connection, and with the one that delivers it. */
-  readonly send?: (deliver: () => void) => void
+  readonly send?: (deliver: () => void, payload: string) => void | Promise<void>
   /** The same with that of a self-test. */
   readonly sendApart?: (deliver: () => void) => void
 }
@@ -31,7 +31,7 @@ function startBus({ times = quick, send = (go) => go(), sendApart = (go) => go()
         receive = onPayload
         return {
           send: async (payloads) => {
-            for (const payload of payloads) send(() => onPayload(payload))
+            for (const payload of payloads) await send(() => onPayload(payload), payload)
           },
           drop: onEnd,
         }
@@ -111,4 +111,30 @@ test('the interval between self-tests doubles up to the longest', async () => {
   // Each pause follows a test of 20 ms. A timer may be a millisecond early.
   for (const [index, least] of [40, 80, 100, 100].entries())
     expect(pauses[index]).toBeGreaterThan(least + 20 - 3)
+})
+
+test('a node that closes sends what it has told, also behind a notification on its way', async () => {
+  const sent: string[] = []
+  const { promise: onItsWay, resolve: arrives } = Promise.withResolvers<void>()
+  let isSlow = false
+  const { bus } = startBus({
+    times: {},
+    async send(deliver, payload) {
+      sent.push(payload)
+      if (isSlow) await onItsWay
+      deliver()
+    },
+  })
+  await expect.poll(() => bus.mode, { interval: 5 }).toBe('notified')
+  isSlow = true
+  bus.tell('wake', 'ada')
+  await expect.poll(() => sent.join(), { interval: 5 }).toContain('ada')
+  bus.tell('wake', 'ben')
+  // It waits for its time.
+  bus.tell('commit', 'cleo')
+  const closed = bus.close()
+  arrives()
+  await closed
+  expect(sent.join()).toMatch(/ben/)
+  expect(sent.join()).toMatch(/cleo/)
 })
