@@ -111,6 +111,11 @@ export interface NoncesOptions {
 }
 
 const purgeBatch = 500
+/**
+ * A nonce is kept for this much longer. The floor of a statement is older than a purge that another node commits
+ * meanwhile, so a proof must be too old before its nonce is removed: also one whose body came slowly.
+ */
+const keptLongerSeconds = 30
 
 export async function openNonces({
   connection,
@@ -123,7 +128,7 @@ export async function openNonces({
   return {
     floor: () => Math.max(floor, failover()),
     async purge(tx) {
-      const removed = await removeThrough(tx, Math.floor(lineFor(tx.now)))
+      const removed = await removeThrough(tx, Math.floor(lineFor(tx.now)) - keptLongerSeconds)
       const raised = removed.reduce((highest, { signed_at }) => Math.max(highest, signed_at), floor)
       await tx.db.updateTable('replay_floor').set({ floor: raised }).where('floor', '<', raised).execute()
       tx.afterCommit(() => {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../../../sdk/contract/limits.ts'
 import { readConfig } from '../../../server/config.ts'
 import { nodeLane, noLane } from '../../../server/database/lanes.ts'
 import { migrations } from '../../../server/database/migrations/index.ts'
@@ -165,6 +166,16 @@ describe.skipIf(!isOnPostgres)('the writer on PostgreSQL', () => {
     const told = await outcomes([spend(store), spend(store), spend(other)])
     expect(told.sort()).toEqual(['Error', 'request_replayed', 'request_replayed'])
     await other.close()
+  })
+
+  test('a purge keeps a nonce for half a minute longer than the window of its proof', async () => {
+    const window = limits.proofBackSeconds + limits.proofAheadSeconds
+    const agesSeconds = [window + 10, window + 25, window + 60]
+    await change(`INSERT INTO nonces (credential_id, nonce, signed_at) SELECT 'old', decode(md5(age::text), 'hex'),
+      floor(extract(epoch FROM now())) - age FROM unnest('{${agesSeconds.join(',')}}'::int[]) AS age`)
+    await store.writer.write(nodeLane, (tx) => store.nonces.purge(tx))
+    expect(await change("DELETE FROM nonces WHERE credential_id = 'old'")).toBe(2)
+    await change('UPDATE replay_floor SET floor = 0')
   })
 
   test('a nonce that is new, but older than the floor of a failover since its check, is refused for now', async () => {
