@@ -16,13 +16,28 @@ export interface ListenerAt extends Listener {
   readonly node_id: string
 }
 
+/** What the waits at other nodes have in common, to compare them with what is known of them. */
+export interface ListenersSummary {
+  /** Agents that wait at a node, counted for each node. */
+  readonly waiting: number
+  /** Those that wait for messages. */
+  readonly listening: number
+  /** When the last of these waits began. */
+  readonly since: string | null
+}
+
+export interface OthersSummary extends ListenersSummary {
+  /** Ids of the nodes that are alive, this one included. */
+  readonly nodes: readonly string[]
+}
+
 export interface Listeners {
   /** Stores the state of agents at this node. */
   write(listeners: readonly Listener[]): Promise<void>
   /** Reads the states at the other nodes that are alive. */
   readOthers(): Promise<readonly ListenerAt[]>
-  /** Returns the ids of the nodes that are alive. */
-  readNodes(): Promise<readonly string[]>
+  /** Reads a summary of the same states. */
+  readSummary(): Promise<OthersSummary>
   /** Removes the states at nodes that have ended, and those of agents that have long left this one. */
   clean(): Promise<void>
 }

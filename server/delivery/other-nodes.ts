@@ -2,10 +2,12 @@
  * Presence at the other nodes of the database, kept in memory: the table `listeners`, and the changes that the
  * other nodes tell. A node that has not beaten for ten seconds counts as ended, and so do its waits.
  *
- * Where notifications do not arrive, the table is read once per second.
+ * Where notifications do not arrive, the table is read once per second. Otherwise it is read if it differs from
+ * what is known: another node may have been unable to tell.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../bus/bus.ts'
-import type { Listener, ListenerAt, Listeners } from '../database/listeners.ts'
+import type { Listener, ListenerAt, Listeners, ListenersSummary } from '../database/listeners.ts'
 import { Outage } from '../outage.ts'
 import type { PresenceChanges } from './presence-changes.ts'
 
@@ -54,6 +56,20 @@ export class OtherNodes {
     for (const row of rows) this.take(row.node_id, row)
   }
 
+  summary(): ListenersSummary {
+    const all = [...this.#agents.values()].flatMap((nodes) => [...nodes.values()])
+    const waiting = all.filter((each) => each.waiting === 1)
+    return {
+      waiting: waiting.length,
+      listening: waiting.filter(({ listening }) => listening === 1).length,
+      since:
+        waiting
+          .map(({ since }) => since)
+          .sort()
+          .at(-1) ?? null,
+    }
+  }
+
   keepNodes(ids: ReadonlySet<string>): void {
     this.#keep((nodeId) => ids.has(nodeId))
   }
@@ -89,7 +105,6 @@ export function followOtherNodes(
   let isStale = true
   let busy = false
   let round = 0
-  let alive: ReadonlySet<string> = new Set()
   /** Notices of other nodes that arrive while the table is read. The answer may lack them. */
   let told: (() => void)[] | undefined
   const readTable = async () => {
@@ -109,12 +124,9 @@ export function followOtherNodes(
     round += 1
     if (isStale || bus.mode === 'polled') await readTable()
     else if (round % checkRounds === 0) {
-      const found = new Set(await listeners.readNodes())
-      others.keepNodes(found)
-      const isNew = [...found].some((id) => !alive.has(id))
-      alive = found
-      // A node that was late for a beat has listeners that were forgotten here.
-      if (isNew) await readTable()
+      const { nodes, ...found } = await listeners.readSummary()
+      others.keepNodes(new Set(nodes))
+      if (!isDeepStrictEqual(found, others.summary())) await readTable()
     } else return
     outage.end()
   }

@@ -1,4 +1,4 @@
-import type { ListenerAt, Listeners } from '../listeners.ts'
+import type { ListenerAt, Listeners, OthersSummary } from '../listeners.ts'
 import type { Answer, Statement } from './connection.ts'
 import type { Link } from './link.ts'
 
@@ -37,8 +37,12 @@ export function createListeners(link: Link, self: string, now: () => Date): List
         WHERE node_id <> $1 AND node_id IN (${alive})`
       return (await ask<ListenerAt>({ text, values: [self] })).rows
     },
-    async readNodes() {
-      return (await ask<{ id: string }>({ text: alive })).rows.map(({ id }) => id)
+    async readSummary() {
+      const text = `SELECT (SELECT array_agg(id) FROM (${alive}) AS alive) AS nodes, count(*) AS waiting,
+          coalesce(sum(listening), 0)::bigint AS listening, max(since) AS since FROM listeners
+        WHERE waiting = 1 AND node_id <> $1 AND node_id IN (${alive})`
+      const [row] = (await ask<OthersSummary>({ text, values: [self] })).rows
+      return row ?? { nodes: [], waiting: 0, listening: 0, since: null }
     },
     async clean() {
       const left = new Date(now().getTime() - keptMinutes * 60_000).toISOString()
