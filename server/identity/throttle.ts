@@ -7,10 +7,10 @@
  *   others at the same address. Passwords are the exception, because checking one is costly: if an address
  *   exceeds three times its limit, they are refused unchecked.
  *
- * With several nodes on one database, each node has a full bucket for each agent. A node that admitted more than
- * a tenth of the rate within a second tells the others, which take it off theirs. So a sustained rate holds within
- * two seconds, and a burst may be as large at each node. Half of the rate would be too coarse: three nodes could
- * then admit half of it each. Failures are told likewise.
+ * With several nodes on one database, each node has a full bucket for each agent. Once a node has admitted more
+ * than a tenth of what the rate allows in a second, it tells the others, which take it off theirs. So a sustained
+ * rate holds after two seconds, however many nodes share it, and a burst may be as large at each node. Half of the
+ * rate would be too coarse: three nodes could then admit half of it each. Failures are told likewise.
  *
  * Contract §2.
  */
@@ -44,6 +44,8 @@ export interface Throttle {
 interface Bucket {
   tokens: number
   at: number
+  /** When each other node last told that it admitted requests. */
+  tellers?: Map<string, number>
 }
 
 interface Rate {
@@ -69,6 +71,10 @@ const windowMs = 60_000
 const maxTold = 500
 /** An agent is told if it used more than this part of the rate. */
 const toldShare = 10
+/** Requests that were not told are forgotten after this time: too few to matter. */
+const untoldMs = 10_000
+/** A node that told nothing for this time admits nothing beside this one. */
+const tellsWithinMs = 2000
 
 export function createThrottle(
   nowMs: () => number,
@@ -76,7 +82,7 @@ export function createThrottle(
   bus: Pick<Bus, 'tell' | 'hear' | 'mode'> = noBus,
 ): Throttle {
   const isShared = bus.mode !== 'none'
-  const used = new Map<string, number>()
+  const used = new Map<string, { count: number; readonly since: number }>()
   const failed = new Map<string, { readonly surface: Surface; readonly network: string; count: number }>()
   const agents = new Map<string, Bucket>()
   // Apart, so that an agent which asks in a loop never keeps the page from the owner.
@@ -127,10 +133,15 @@ export function createThrottle(
     return entry
   }
 
-  bus.hear('used', ([agentId, requests]) => {
+  bus.hear('used', ([agentId, requests], from) => {
     const bucket = refilled(agents, agentId, ofAgents)
-    // A debt of two seconds at most, so that an agent is never refused for long.
-    bucket.tokens = Math.max(-2 * ofAgents.perSecond, bucket.tokens - requests)
+    const now = nowMs()
+    const told = (bucket.tellers ?? new Map<string, number>()).set(from, now)
+    for (const [node, at] of told) if (now - at > tellsWithinMs) told.delete(node)
+    bucket.tellers = told
+    // A debt of a second for each node that admits, and of two at least: an agent is refused no longer.
+    const most = Math.max(2, 1 + told.size) * ofAgents.perSecond
+    bucket.tokens = Math.max(-most, bucket.tokens - requests)
   })
   bus.hear('failed', ([surface, network, count]) => {
     if (isSurface(surface)) countFailures(surface, network, count)
@@ -138,11 +149,15 @@ export function createThrottle(
 
   return {
     share() {
-      const heavy = [...used].filter(([, count]) => count > ofAgents.perSecond / toldShare)
-      for (const entry of largest(heavy, ([, count]) => count)) bus.tell('used', entry)
+      const heavy = [...used].filter(([, { count }]) => count > ofAgents.perSecond / toldShare)
+      for (const [agentId, { count }] of largest(heavy, ([, each]) => each.count)) {
+        bus.tell('used', [agentId, count])
+        used.delete(agentId)
+      }
+      const now = nowMs()
+      for (const [agentId, { since }] of used) if (now - since >= untoldMs) used.delete(agentId)
       for (const { surface, network, count } of largest([...failed.values()], (each) => each.count))
         bus.tell('failed', [surface, network, count])
-      used.clear()
       failed.clear()
     },
     takePublic(address, of = 'api') {
@@ -150,7 +165,10 @@ export function createThrottle(
     },
     takeAgent(agentId) {
       take(agents, agentId, ofAgents)
-      if (isShared) used.set(agentId, (used.get(agentId) ?? 0) + 1)
+      if (!isShared) return
+      const told = used.get(agentId) ?? { count: 0, since: nowMs() }
+      told.count += 1
+      remember(used, agentId, told)
     },
     countFailure(surface, address) {
       const network = networkOf(address)

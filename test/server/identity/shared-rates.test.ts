@@ -14,17 +14,17 @@ const rates = {
 /** Nodes whose entries arrive at once. `hears` cuts them off. */
 function nodes(count: number, hears = true) {
   let now = 0
-  const listeners: { node: number; topic: Topic; listener: (entry: never) => void }[] = []
+  const listeners: { node: number; topic: Topic; listener: (entry: never, from: string) => void }[] = []
   const throttles = Array.from({ length: count }, (_, node) =>
     createThrottle(() => now, rates, {
       mode: 'notified',
       tell<T extends Topic>(topic: T, entry: Entries[T]) {
         if (!hears) return
         for (const each of listeners)
-          if (each.node !== node && each.topic === topic) each.listener(entry as never)
+          if (each.node !== node && each.topic === topic) each.listener(entry as never, String(node))
       },
       hear(topic, listener) {
-        listeners.push({ node, topic, listener: (entry: never) => listener(entry, '') })
+        listeners.push({ node, topic, listener })
       },
     }),
   )
@@ -55,11 +55,13 @@ function nodes(count: number, hears = true) {
   return { run, admits, pass, throttles }
 }
 
-test.each([2, 3])(
+test.each([2, 3, 4, 8, 20])(
   'an agent that asks %i nodes without pause gets the rate of one after two seconds',
   (count) => {
-    // Each node admits in one second and pays in the next ones. 24 seconds are whole rounds of two and of three.
-    const admitted = nodes(count).run(26, 200).slice(2)
+    // Each node admits in one second and pays in the next ones. These are whole rounds of that.
+    const admitted = nodes(count)
+      .run(2 + 12 * count, 200)
+      .slice(2)
     const total = admitted.reduce((sum, each) => sum + each, 0)
     expect(total / admitted.length).toBeLessThanOrEqual(rates.ratePerSecond * 1.05)
     expect(total / admitted.length).toBeGreaterThan(rates.ratePerSecond * 0.5)
@@ -82,11 +84,26 @@ test('an agent at one node keeps the whole rate, and another agent is not charge
   expect(nodes(1).run(10, 50)).toEqual(Array.from({ length: 10 }, () => 50))
 })
 
-test('an agent is refused for at most two seconds and a token', () => {
-  const { run, admits, pass } = nodes(8)
+test.each([4, 20])(
+  'an agent that asks %i nodes gets no more from them if each admits too little to tell',
+  (count) => {
+    // Each node is asked for a tenth of the rate.
+    const admitted = nodes(count)
+      .run(2 + 12 * count, 5)
+      .slice(2)
+    const total = admitted.reduce((sum, each) => sum + each, 0)
+    expect(total / admitted.length).toBeLessThanOrEqual(rates.ratePerSecond * 1.05)
+  },
+)
+
+test.each([
+  [2, 2100],
+  [8, 8100],
+])('an agent that has asked %i nodes without pause is refused for at most %i ms', (count, ms) => {
+  const { run, admits, pass } = nodes(count)
   run(5, 500)
-  pass(2100)
-  for (let node = 0; node < 8; node += 1) expect(admits(node, 'ada')).toBe(true)
+  pass(ms)
+  for (let node = 0; node < count; node += 1) expect(admits(node, 'ada')).toBe(true)
 })
 
 test('failed authentications of a network are counted at all nodes, and those of another are not', () => {
