@@ -37,7 +37,7 @@ export const Readiness = named(
     }),
     packages: Type.Boolean({
       description:
-        'Whether the store of packages answers. If an object store has not answered for 30 seconds, checks.storage is false too.',
+        'Whether the store of packages answers. False if an object store has not answered for 30 seconds. It does not change ready, because messages and tasks go on.',
     }),
   }),
 )

@@ -24,9 +24,11 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     envelope_key: isEnvelopeKey(context.config.envelopeKeyFile),
     migrations: recorded !== undefined && requiredMigrations.every((number) => recorded.includes(number)),
     database: recorded !== undefined && writes.has(context.storeState()) && !context.stopping.aborted,
-    storage: context.storage.state !== 'full' && context.storeState() !== 'full' && packages,
+    storage: context.storage.state !== 'full' && context.storeState() !== 'full',
     nodes: context.ownsDataFolder() && context.nodes.isMember(),
   }
+  // All nodes have the same object store. If its failure made them unready, a load balancer would take them all
+  // out, and nobody could send a message.
   return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode, packages }
 }
 
