@@ -62,6 +62,16 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     )
   })
 
+  test('without a standby that confirms, the node is not ready after ten seconds, and returns with one', async () => {
+    const status = async () => (await fetch(`${load.server.url}/api/ready`)).status
+    expect(await status()).toBe(200)
+    await primary.requireStandby('nobody')
+    await expect.poll(status, { interval: 100 }).toBe(503)
+    await primary.requireStandby()
+    await expect.poll(status, { interval: 100 }).toBe(200)
+    await load.crew.answers(20)
+  })
+
   /**
    * Replaces the primary by its standby, and the standby by a new one, once the node knows that commits wait
    * for it.
