@@ -14,6 +14,7 @@ import { startBridge } from '../support/bridge.ts'
 import { testConfig } from '../support/config.ts'
 import { type People, settlePeople } from '../support/people.ts'
 import { type ServerProcess, startServerProcess } from '../support/process.ts'
+import { watchServed } from '../support/served.ts'
 import { openTwoWaits } from '../support/waits.ts'
 
 describe('the program', () => {
@@ -110,11 +111,13 @@ test('a request that arrives during the stop is answered with a delay to retry, 
   const bytes = JSON.stringify({ ...body, body: 'too late' })
   const call = { target: '/api/v1/messages', body: bytes, key: 'while-it-stops' }
   const head = ada.sign(call, bytes).map(([name, value]) => `${name}: ${value}\r\n`)
+  const served = watchServed()
   const socket = connect(server.port, '127.0.0.1')
   socket.write(`POST ${call.target} HTTP/1.1\r\nHost: x\r\n${head.join('')}`)
-  // This request is answered after the bytes above were read: the connection is busy, and the stop waits for
-  // it.
-  await ada.call({ target: '/api/health' })
+  // The connection is busy then, and the stop waits for it.
+  const side = await served.of(socket)
+  await expect.poll(() => side.bytesRead).toBeGreaterThan(0)
+  served.stop()
 
   const stopped = server.stop()
   // The connection is reset if the system had accepted it and the server had not.

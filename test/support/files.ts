@@ -1,6 +1,7 @@
 /** A file as a transfer describes it, and the requests that move its parts without the SDK. */
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transfer } from '../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from './agent.ts'
 import { exchange, type Reply } from './http.ts'
@@ -59,6 +60,25 @@ export const act = (by: TestAgent, id: string, what: string, body: object = {}):
 
 export const look = (by: TestAgent, id: string): Promise<Transfer> =>
   by.ok<Transfer>({ target: `/api/v1/transfers/${id}` })
+
+/**
+ * Ends a transfer, and returns it once its bytes are removed. The answer waits two seconds for that, which a busy
+ * machine may exceed.
+ */
+export async function endAndRemove(by: TestAgent, id: string, what: string, body = {}): Promise<Transfer> {
+  const { json } = await act(by, id, what, body)
+  return whenRemoved(by, json as Transfer)
+}
+
+export async function whenRemoved(by: TestAgent, ended: Transfer): Promise<Transfer> {
+  let transfer = ended
+  for (const untilMs = performance.now() + 60_000; transfer.package?.removed_at === null; ) {
+    if (performance.now() > untilMs) throw new Error(`the bytes of ${ended.id} are not removed`)
+    await sleep(50)
+    transfer = await look(by, ended.id)
+  }
+  return transfer
+}
 
 export const putPart = (by: TestAgent, id: string, index: number, bytes: Buffer): Promise<Reply> =>
   by.call({ method: 'PUT', target: at(id, `package/parts/${index}`), body: bytes, key: null })

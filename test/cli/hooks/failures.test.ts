@@ -42,7 +42,7 @@ afterAll(async () => {
 function at(url: string): void {
   writeFileSync(profilePath(), JSON.stringify({ ...record, base_url: url }))
   onTestFinished(() => writeFileSync(profilePath(), JSON.stringify(record)))
-  for (const log of [frame.places.log, homeLog(desk.home)]) rmSync(log, { force: true })
+  frame.removeLog()
 }
 
 async function fake(answer: Answer): Promise<void> {
@@ -91,10 +91,10 @@ test('a node that does not answer: the program gives up before 3 seconds', async
   }
   const options = { stdin: JSON.stringify({ session_id: 's1', cwd: '/' }), environment }
   const gaveUpAfterMs = async () => {
-    const before = frame.log.length
+    frame.removeLog()
     const ended = await TestHome.at(desk.folder).run(['hooks', 'run', 'claude', 'Stop'], options)
     expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
-    const [line, ...more] = frame.log.slice(before)
+    const [line, ...more] = frame.log
     expect(more).toEqual([])
     expect(line).toMatchObject({ event: 'Stop', failed: true, outcome: 'deadline' })
     expect(line?.ms).toBeGreaterThan(2500)
@@ -132,10 +132,10 @@ test.each([
   at(bridge.url)
   const environment = { CLAUDE_CODE_ENTRYPOINT: 'cli' }
   const outcomes = async () => {
-    const before = frame.log.length
+    frame.removeLog()
     const ended = await TestHome.at(desk.folder).run(args, { stdin, environment })
     expect(ended).toEqual({ code: 0, stdout: '', stderr: '' })
-    return frame.log.slice(before)
+    return frame.log
   }
   // On a busy machine the time of a hook may be over before its input has ended, and then the test runs it again.
   await expect.poll(outcomes).toMatchObject([{ outcome, failed: true }])

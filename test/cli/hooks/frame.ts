@@ -1,5 +1,6 @@
 /** Hooks in this process: the input of a harness in, standard output, standard error and exit code out. */
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import type { HookContext } from '../../../cli/hooks/context.ts'
 import { processOf } from '../../../cli/hooks/harness-process.ts'
 import { type LogLine, readLog } from '../../../cli/hooks/hook-log.ts'
@@ -52,6 +53,10 @@ export class HookFrame {
 
   get log(): LogLine[] {
     return [...readLog(this.places.log), ...readLog(homeLog(this.home))]
+  }
+
+  removeLog(): void {
+    for (const path of [this.places.log, homeLog(this.home)]) rmSync(path, { force: true })
   }
 
   async run(

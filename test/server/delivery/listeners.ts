@@ -52,7 +52,14 @@ export function behindItsBack(bridge: TestBridge, sql: string, ...values: readon
 /** Inserts a copy of the conversation's last message, newer and not offered yet. */
 export function storeBehindItsBack(bridge: TestBridge, conversationId: string): void {
   withStore(bridge.data, (store) => {
-    const time = bridge.clock().getTime().toString(16).padStart(12, '0')
+    const lane = 'SELECT project_id FROM conversations WHERE id = ?'
+    // On PostgreSQL an id is greater than the last one of its lane, whatever the clock of the node says.
+    const last = isOnPostgres
+      ? String(store.prepare(`SELECT last FROM lanes WHERE lane = (${lane})`).pluck().get(conversationId))
+      : ''
+    const afterLastMs = isOnPostgres ? Number.parseInt(last.replace('-', '').slice(0, 12), 16) + 1 : 0
+    const ms = Math.max(bridge.clock().getTime(), afterLastMs)
+    const time = ms.toString(16).padStart(12, '0')
     const changed: Record<string, string> = {
       id: `'${time.slice(0, 8)}-${time.slice(8)}-7fff-bfff-ffffffffffff'`,
       sequence: 'sequence + 1',
@@ -74,10 +81,9 @@ export function storeBehindItsBack(bridge: TestBridge, conversationId: string): 
       .run(conversationId)
     // Another node raises the last id of the lane in the same transaction.
     if (isOnPostgres) {
-      const lane = 'SELECT project_id FROM conversations WHERE id = ?'
-      const last = 'SELECT max(id) FROM messages WHERE conversation_id = ?'
+      const newest = 'SELECT max(id) FROM messages WHERE conversation_id = ?'
       store
-        .prepare(`UPDATE lanes SET last = greatest(last, (${last})) WHERE lane = (${lane})`)
+        .prepare(`UPDATE lanes SET last = (${newest}) WHERE lane = (${lane})`)
         .run(conversationId, conversationId)
     }
   })

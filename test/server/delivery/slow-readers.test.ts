@@ -61,12 +61,12 @@ async function sendUntilCut(its: Pair): Promise<number> {
   return sent
 }
 
-/** Whether messages wait for a reader and none of them moves for two seconds. */
+/** Whether messages wait for a reader and none of them moves for five seconds. */
 async function isStuck({ id }: TestAgent): Promise<boolean> {
   const waiting = () =>
     lookUp(bridge, 'SELECT count(*) FROM messages WHERE inbox_agent_id = ? AND offers = 0', id)
   let left = waiting()
-  for (let tries = 0; left !== 0 && tries < 40; tries += 1) {
+  for (let tries = 0; left !== 0 && tries < 100; tries += 1) {
     await setTimeout(50)
     const now = waiting()
     if (now !== left) tries = 0

@@ -1,6 +1,7 @@
 /** Cases of the set-up of an owner, sign-in, sessions and sign-out. */
 import { contract } from '../../../sdk/contract/index.ts'
 import { ownerName, ownerPassword } from '../../support/owner.ts'
+import { prolongDelays } from '../../support/sign-in-delays.ts'
 import { type SomeCases, unknownId } from './case.ts'
 import { send } from './send.ts'
 
@@ -62,8 +63,9 @@ export const signInCases: SomeCases<
       sign_in_failed: async (world) => ({ by: world.owner, body: { password: wrong } }),
       rate_limited: async (world) => {
         // The first delay is one second, which a busy machine may need for the next request.
-        const { owner: by } = await world.elsewhere({ monotonicMs: () => 0 })
+        const { bridge, owner: by } = await world.elsewhere({ monotonicMs: () => 0 })
         for (let attempt = 0; attempt <= freeAttempts; attempt += 1) {
+          if (attempt === freeAttempts) prolongDelays(bridge.data)
           await send(contract.owner.signIn.confirm, { by, body: { password: wrong } })
         }
         return { by, body: { password: ownerPassword } }

@@ -138,10 +138,11 @@ describe('an offer counts once its bytes were sent', () => {
   async function slowReader() {
     const socket = connect(its.bridge.server.port, '127.0.0.1')
     const other = await served.of(socket)
-    other.write(Buffer.alloc(16 * 1024 * 1024))
+    const filling = 16 * 1024 * 1024
+    other.write(Buffer.alloc(filling))
     socket.write(signedText(its.bridge.ben, { target: everything }))
-    // This request was sent after the page was requested, and is answered after the node has read the page.
-    await its.bridge.ben.ok({ target: '/api/v1/peers' })
+    // The page waits behind these bytes.
+    await expect.poll(() => other.writableLength).toBeGreaterThan(filling)
     return socket
   }
 

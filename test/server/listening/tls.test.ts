@@ -79,7 +79,7 @@ test('its origin is https, and the cookie is Secure and for that host only', asy
 test('the node closes a plain HTTP connection and continues to work', async () => {
   const plain = bridge.url.replace('https', 'http')
   await expect(exchange(plain, { method: 'GET', target: '/api/health' })).rejects.toThrow()
-  expect((await nodeStatus({ baseUrl: url })).readiness.ready).toBe(true)
+  await expect.poll(async () => (await nodeStatus({ baseUrl: url })).readiness.ready).toBe(true)
 })
 
 describe('a client refuses', () => {

@@ -7,6 +7,7 @@ import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import type { TestAgent } from '../../support/agent.ts'
 import {
   act,
+  endAndRemove,
   finalize,
   look,
   offer,
@@ -45,7 +46,7 @@ describe.each(packageWorlds)('a package in %s', (_, start) => {
   const download = (id: string, what = 'file') =>
     ben.call({ target: `/api/v1/transfers/${id}/package/${what}` })
   const cancel = async ({ id }: Transfer) =>
-    expect((await act(ada, id, 'cancel')).json).toMatchObject(removed)
+    expect(await endAndRemove(ada, id, 'cancel')).toMatchObject(removed)
 
   test('is sent, resumed, finalized, read as a file and in parts, and received', async () => {
     const transfer = await offered()
@@ -63,7 +64,7 @@ describe.each(packageWorlds)('a package in %s', (_, start) => {
     expect(told(await download(id, 'parts/3'))).toEqual([404, 'not_found'])
     expect((await finalize(ada, id)).json).toMatchObject({ verified: true, size: bytes.length })
     const receipt = { size: transfer.size, sha256: transfer.sha256 }
-    expect((await act(ben, id, 'receipt', receipt)).json).toMatchObject({ state: 'verified', ...removed })
+    expect(await endAndRemove(ben, id, 'receipt', receipt)).toMatchObject({ state: 'verified', ...removed })
     expect(await world.count(id)).toBeOneOf([0, undefined])
     expect(told(await download(id))).toEqual([410, 'package_removed'])
   })

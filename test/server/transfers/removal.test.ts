@@ -9,7 +9,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Transfer } from '../../../sdk/contract/agent/transfers.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
-import { act, fileOf, look, offer, offerBody, told, upload } from '../../support/files.ts'
+import {
+  act,
+  endAndRemove,
+  fileOf,
+  look,
+  offer,
+  offerBody,
+  told,
+  upload,
+  whenRemoved,
+} from '../../support/files.ts'
 
 let bridge: TestBridge
 const bytes = fileOf(900)
@@ -76,7 +86,7 @@ describe('the answer reports the bytes as removed, and their space is free, when
     let after = await end(await accepted())
     // An answer waits two seconds for the removal, which a busy machine may exceed.
     for (let again = 0; after.package?.removed_at === null && again < 3; again += 1) {
-      await expect.poll(() => readdirSync(folder())).toEqual([])
+      await whenRemoved(bridge.ada, after)
       after = await end(await accepted())
     }
     const names = readdirSync(folder())
@@ -84,7 +94,7 @@ describe('the answer reports the bytes as removed, and their space is free, when
     // The bytes themselves may still be freed.
     expect(names.filter((name) => !name.endsWith('.removed'))).toEqual([])
     const next = await offer({ from: bridge.ada, to: bridge.ben, bytes })
-    expect((await act(bridge.ben, next.id, 'decline')).json).toMatchObject(removed)
+    expect(await endAndRemove(bridge.ben, next.id, 'decline')).toMatchObject(removed)
   })
 })
 
@@ -93,7 +103,7 @@ test('files that a crash left of a removal block no other removal, and are delet
   const left = join(folder(), `${id}.0.removed`)
   mkdirSync(left)
   writeFileSync(join(left, 'package'), bytes)
-  expect((await act(bridge.ada, id, 'cancel')).json).toMatchObject(removed)
+  expect(await endAndRemove(bridge.ada, id, 'cancel')).toMatchObject(removed)
   expect(readdirSync(folder())).toEqual([`${id}.0.removed`])
   bridge = await bridge.restart()
   await expect.poll(() => readdirSync(folder())).toEqual([])
@@ -116,7 +126,7 @@ test.skipIf(!isRoot)(
     const refused = await bridge.ada.call({ target: '/api/v1/transfers', body })
     expect(told(refused)).toEqual([503, 'capacity_reached'])
     spawnSync('umount', [place])
-    expect((await act(bridge.ada, id, 'cancel')).json).toMatchObject(removed)
+    expect(await endAndRemove(bridge.ada, id, 'cancel')).toMatchObject(removed)
     expect(existsSync(place)).toBe(false)
     expect(await look(bridge.ben, id)).toMatchObject(removed)
   },

@@ -80,6 +80,8 @@ export async function readStored(cluster: Cluster) {
 }
 
 const gaveUpMs = 60_000
+/** A node that is not ready says so within 1.5 s. */
+const longestAnswerMs = 5000
 
 /**
  * Resolves once the node is ready, with the milliseconds until the last question that it refused was asked. So a
@@ -89,12 +91,13 @@ export async function readyAfter({ url }: { readonly url: string }): Promise<num
   const beganMs = performance.now()
   for (let refusedMs = 0; ; ) {
     const askedMs = performance.now() - beganMs
-    const ready = await fetch(`${url}/api/ready`).then(
+    const limit = AbortSignal.timeout(longestAnswerMs)
+    const ready = await fetch(`${url}/api/ready`, { signal: limit }).then(
       ({ ok }) => ok,
       () => false,
     )
     if (ready) return refusedMs
-    refusedMs = askedMs
+    refusedMs = limit.aborted ? performance.now() - beganMs : askedMs
     if (askedMs > gaveUpMs) throw new Error('the node is not ready')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
