@@ -178,10 +178,10 @@ test('listen prints a message once, and a redelivery is only counted', async () 
     id,
   ])
   bridge.clock.advance(61)
-  const again = await dan.bridge('listen', '--timeout', '1')
+  const again = await dan.bridge('listen', '--timeout', '5')
   expect(again).toMatchObject({ code: 4, stdout: '' })
   expect(again.stderr).toMatch(
-    /^1 unacknowledged: bridge inbox --profile dan shows them, bridge ack --profile dan acknowledges\nbridge: nothing came within 1 second\n$/,
+    /^1 unacknowledged: bridge inbox --profile dan shows them, bridge ack --profile dan acknowledges\nbridge: nothing came within 5 seconds\n$/,
   )
   // The inbox shows it however recently it was offered, and does not affect a waiting listener.
   const inbox = await dan.bridge('inbox')

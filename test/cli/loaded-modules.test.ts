@@ -88,12 +88,12 @@ test('a hook loads no command and no client, also if it asks the node', async ()
   const light = ['bridge.cjs', 'hooks.cjs']
   const asking = [...light, 'reader.cjs']
   // A hook of a busy machine gives up before it has asked, and one that comes late asks again.
-  await expect.poll(() => hook('SessionStart')).toEqual(asking)
+  await expect.poll(() => hook('SessionStart'), { timeout: 120_000 }).toEqual(asking)
   const promptAfterStart = async () => {
     await hook('SessionStart')
     return hook('UserPromptSubmit')
   }
   await expect.poll(promptAfterStart).toEqual(light)
   expect(await hook('PostToolUse')).toEqual(light)
-  await expect.poll(() => hook('Stop')).toEqual(asking)
+  await expect.poll(() => hook('Stop'), { timeout: 120_000 }).toEqual(asking)
 })

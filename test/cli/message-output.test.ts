@@ -2,7 +2,7 @@
  * The output of `listen` and `ask`: each message is printed once, and no message is lost if the reader, the
  * disk or the process fails in between. Runs in this process, with a real server.
  */
-import { appendFile, readFile, stat } from 'node:fs/promises'
+import { appendFile, readdir, readFile, stat } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Journal, type MessagePage, type Unacknowledged } from '../../sdk/program.ts'
@@ -131,10 +131,15 @@ function running(args: readonly string[]) {
   return { interruption, ended: desk.run(args, { interruption }) }
 }
 
+/** The answer to the request of `ask` may come later than the question to its recipient. */
+const untilAsked = () =>
+  expect.poll(() => readdir(desk.path(cleo.name, 'asks')).catch(() => [])).not.toEqual([])
+
 test('a listen of the same profile does not print the answer that an ask waits for', async () => {
   const listening = running(['listen', '--profile', cleo.name])
   const asking = desk.run(['ask', dan.name, 'which?', '--timeout', '120', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
+  await untilAsked()
   await dan.bridge('reply', question, 'this one')
   expect(await asking).toMatchObject({ code: 0, stdout: expect.stringContaining('| this one') })
   // Its redelivery is not printed either.
@@ -148,6 +153,7 @@ test('a listen of the same profile does not print the answer that an ask waits f
 test('an interrupted ask explains how to resume, and a listen prints the answer that arrives later', async () => {
   const { interruption, ended } = running(['ask', dan.name, 'which?', '--profile', cleo.name])
   const question = storedMessage(await dan.bridge(...listenOnce))
+  await untilAsked()
   interruption.abort()
   expect(await ended).toMatchObject({
     code: 130,

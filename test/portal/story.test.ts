@@ -53,7 +53,8 @@ inChromium('the story of the README', () => {
       visitor.page.evaluate<string>(
         `((each) => each?.ariaLabel || each?.labels?.[0]?.textContent || each?.textContent || '')(document.activeElement)`,
       )
-    for (let tries = 0; tries < 60; tries += 1) {
+    // The rows of a list may come late.
+    for (const untilMs = performance.now() + 30_000; performance.now() < untilMs; ) {
       if ((await focused()).trim() === name) return
       await press('Tab')
     }

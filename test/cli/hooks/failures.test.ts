@@ -101,7 +101,7 @@ test('a node that does not answer: the program gives up before 3 seconds', async
     return line?.ms
   }
   // On a busy machine the process may stand still meanwhile, and then the test runs it again.
-  await expect.poll(gaveUpAfterMs).toBeLessThan(2950)
+  await expect.poll(gaveUpAfterMs, { timeout: 240_000 }).toBeLessThan(2950)
 })
 
 test.each([
@@ -138,7 +138,7 @@ test.each([
     return frame.log
   }
   // On a busy machine the time of a hook may be over before its input has ended, and then the test runs it again.
-  await expect.poll(outcomes).toMatchObject([{ outcome, failed: true }])
+  await expect.poll(outcomes, { timeout: 240_000 }).toMatchObject([{ outcome, failed: true }])
 })
 
 /** Answers like a node with 10,000 unacknowledged messages of 64 KiB, so that a page has 16. */

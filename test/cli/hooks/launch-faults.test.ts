@@ -151,7 +151,7 @@ test('a clock that differs: corrected by the node, or named if that does not hel
     return [code, stderr, JSON.stringify(hooks)]
   }
   // On a busy machine no hook may hear the node in its time. The next start is another session.
-  await expect.poll(first).toEqual([7, '', expect.stringContaining('owner 1')])
+  await expect.poll(first, { timeout: 240_000 }).toEqual([7, '', expect.stringContaining('owner 1')])
 
   const node = await fake((_heard, _nth, response) =>
     refuse(response, 401, 'clock_skew', { server_time: '2030-01-01T00:00:00.000Z' }),

@@ -53,7 +53,8 @@ test('a good installation passes, a changed file does not, and no file is left',
   const verified = () => run('verify', 'gemini', '--in-place')
   let passed = await verified()
   // On a busy machine a hook may take longer than verify allows.
-  for (let again = 0; passed.code !== 0 && again < 5; again += 1) passed = await verified()
+  for (const untilMs = performance.now() + 200_000; passed.code !== 0 && performance.now() < untilMs; )
+    passed = await verified()
   expect([passed.code, passed.stderr]).toEqual([0, ''])
   expect(passed.stdout).toMatch(
     /ok +commands +4 installed commands answer, and are silent if the node is stopped/,
