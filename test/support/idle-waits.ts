@@ -66,8 +66,13 @@ export async function countIdleWaits(
     while ((await rate(3)) > alone + mostASecond);
     const openedAgain = crowd.openedAgain()
     const toOpen = counter.executedOnAll() - beforeWaits
-    const textsBefore = counter.byText()
-    const more = (await rate(seconds)) - alone
+    let textsBefore = counter.byText()
+    let more = (await rate(seconds)) - alone
+    // Maintenance that falls into this time costs statements too, and the waits cost theirs each time.
+    for (let again = 0; more > mostASecond && again < 2; again += 1) {
+      textsBefore = counter.byText()
+      more = Math.min(more, (await rate(seconds)) - alone)
+    }
     const most = [...counter.byText()]
       .map(([text, count]) => ({ text, each: (count - (textsBefore.get(text) ?? 0)) / seconds }))
       .toSorted((one, other) => other.each - one.each)

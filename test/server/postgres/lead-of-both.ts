@@ -26,7 +26,7 @@ export async function untilLed(data: string, count: number): Promise<void> {
     async () => {
       if ((await led()) !== count) throw new Error(`other than ${count} nodes have led`)
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   )
   await onDatabase(data, (client) => client.query('DELETE FROM led'))
 }

@@ -16,7 +16,7 @@ const partSize = 100_000
 const packages = 4
 /** More than one batch of the removal. */
 const messages = 1000
-const within = { timeout: 20_000, interval: 50 }
+const within = { timeout: 120_000, interval: 50 }
 
 describe.skipIf(!isOnPostgres)('two leaders that finish the same removals', () => {
   let store: ObjectStore
