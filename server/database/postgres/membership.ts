@@ -7,7 +7,8 @@
  * - If the clock of the database is set, all beats look old or in the future. A node notices the step when it
  *   beats. It then removes no node for ten seconds, in which every node beats by the new clock.
  * - A node believes in its own beat and lease from the moment it asked for them. So it stops believing before
- *   the others do.
+ *   the others do. If the clock of the database is set ahead by more than a lease, two nodes may lead for
+ *   seconds, which every job stands.
  */
 import { ApiError } from '../../api-error.ts'
 import { Outage } from '../../outage.ts'
