@@ -12,6 +12,7 @@ import { cookieOf, ownerName, ownerPassword, TestOwner } from '../support/owner.
 import { isOnPostgres } from '../support/postgres.ts'
 import { prolongDelays } from '../support/sign-in-delays.ts'
 import { openStore, withStore } from '../support/test-store.ts'
+import { expectInTries } from '../support/tries.ts'
 
 /** Slow enough that other requests arrive in between. */
 const slow = 14
@@ -99,6 +100,16 @@ test.each([
   ['sign-ins', (to: TestBridge, password: string) => signIn(to, ownerName, password)],
   ['confirmations', confirm],
 ])('of wrong %s at once, only those that are checked together pass the delay', async (_, attempt) => {
+  const checked = () => checkedAtOnce(attempt)
+  // PostgreSQL may need longer for a record than the next pair for its hashes.
+  if (isOnPostgres) await expectInTries(checked, 3)
+  else expect(await checked()).toBeLessThan(3)
+})
+
+type Attempt = (to: TestBridge, password: string) => Promise<Reply>
+
+/** Returns how many of eight wrong passwords at once were checked. The others were refused for their delay. */
+async function checkedAtOnce(attempt: Attempt): Promise<number> {
   const clock = testClock()
   // Each failure is recorded before the next pair is hashed.
   const own = await startBridge({ clock, monotonicMs: clock.elapsedMs, passwordCost: slow + 3 })
@@ -112,8 +123,6 @@ test.each([
   const refusals = replies.map((reply) => told(reply).join(' ')).sort()
   const checked = refusals.filter((each) => each === '401 sign_in_failed').length
   expect(checked).toBeGreaterThan(0)
-  // PostgreSQL may need longer for a record than the next pair for its hashes.
-  expect(checked).toBeLessThanOrEqual(isOnPostgres ? 6 : 2)
   expect(refusals.slice(checked)).toEqual(Array(8 - checked).fill('429 rate_limited'))
   expect(told(await attempt(own, ownerPassword))).toEqual([429, 'rate_limited'])
   resume()
@@ -121,7 +130,8 @@ test.each([
   change('until = clock_timestamp()')
   expect((await attempt(own, ownerPassword)).status).toBe(200)
   await own.close()
-})
+  return checked
+}
 
 test('a full queue of other sign-ins does not block the signed-in owner from confirming', async () => {
   // Ten are admitted at once, and two more after each pair: one of 48 is refused if they arrive within 19 hashes.
