@@ -142,7 +142,7 @@ export class NodeBus implements Bus {
     this.#running ??= this.#run()
   }
 
-  /** Sends what was told. */
+  /** Sends the entries that still wait, for half a second at most, and ends the connection. */
   async close(): Promise<void> {
     const late = sleep(longestCloseMs, undefined, { ref: false })
     await Promise.race([this.#sendRest(), late])
@@ -290,7 +290,7 @@ export class NodeBus implements Bus {
       })
   }
 
-  /** Sends what waits for its time, or for the notification before it. */
+  /** Sends the entries that wait for their time, or for the notification before them. */
   async #sendRest(): Promise<void> {
     await this.#sending
     this.#flush()

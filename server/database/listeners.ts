@@ -16,7 +16,7 @@ export interface ListenerAt extends Listener {
   readonly node_id: string
 }
 
-/** What the waits at other nodes have in common, to compare them with what is known of them. */
+/** Sums over the waits at other nodes. A node compares those of the table with its memory. */
 export interface ListenersSummary {
   /** Agents that wait at a node, counted for each node. */
   readonly waiting: number

@@ -10,7 +10,7 @@
  * With several nodes on one database, each node has a full bucket for each agent. Once a node has admitted more
  * than a tenth of what the rate allows in a second, it tells the others, which take it off theirs. So a sustained
  * rate holds after two seconds, however many nodes share it, and a burst may be as large at each node. Half of the
- * rate would be too coarse: three nodes could then admit half of it each. Failures are told likewise.
+ * rate would be too coarse: three nodes could then admit half of it each. A node tells failures likewise.
  *
  * Contract §2.
  */
@@ -69,7 +69,7 @@ const windowMs = 60_000
 
 /** Entries of one kind that a node tells in a second: the largest ones. */
 const maxTold = 500
-/** An agent is told if it used more than this part of the rate. */
+/** A node tells the use of an agent that exceeds this part of the rate. */
 const toldShare = 10
 /** Requests that were not told are forgotten after this time: too few to matter. */
 const untoldMs = 10_000

@@ -112,8 +112,9 @@ export interface NoncesOptions {
 
 const purgeBatch = 500
 /**
- * A nonce is kept for this much longer. The floor of a statement is older than a purge that another node commits
- * meanwhile, so a proof must be too old before its nonce is removed: also one whose body came slowly.
+ * A nonce is kept for this much longer than the window of its proof, which is the time that a body may take. A
+ * statement may read the floor before another node commits its purge. The floor then does not refuse the proof of
+ * a removed nonce, so that proof must be too old by itself.
  */
 const keptLongerSeconds = 30
 
