@@ -3,7 +3,8 @@
  * random moment of the full story. No user waits two seconds longer than usual, and no acknowledged effect is
  * lost. If a node is killed, a wait that it had is back at another node within two seconds, and a message for it
  * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and thirteen have each process.
- * Without it the test is skipped, because its bounds need a machine without other work.
+ * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
+ * its bounds need a machine without other work.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -17,6 +18,8 @@ import { type Return, storedWithinMs, toldOfReturns, Waiters } from '../lab/clus
 
 const long = process.env.BRIDGE_CLUSTER_KILLS
 const kills = Number(long ?? 0)
+const only = process.env.BRIDGE_CLUSTER_VICTIM
+const killed = victims.filter((victim) => only === undefined || victim === only)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const stallWithinMs = 2000
 const backWithinMs = 2000 + storedWithinMs
@@ -44,8 +47,9 @@ describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, 
       await scene.warmUp()
       const rounds: Round[] = []
       const returns: Return[] = []
+      expect(killed).not.toEqual([])
       for (let round = 0; round < kills; round += 1) {
-        const victim = victims[round % victims.length] as Victim
+        const victim = killed[round % killed.length] as Victim
         await sleep(chance() * 600)
         const fromMs = performance.now()
         const meanwhile = () => scene.plays(1)
