@@ -46,6 +46,12 @@ export class Lease {
     if (this.isHeld() && !wasHeld) onTaken()
   }
 
+  /** The others have removed this node, and its lease with it. */
+  lose(): void {
+    this.#heldMs = Number.NEGATIVE_INFINITY
+    this.#triedMs = Number.NEGATIVE_INFINITY
+  }
+
   /** Ends the lead of this node for good. */
   giveUp(): void {
     this.#isGivenUp = true

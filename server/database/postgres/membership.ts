@@ -273,6 +273,7 @@ export class Membership implements Nodes {
 
   async #joinAgain(connection: PostgresConnection): Promise<void> {
     this.#beatMs = Number.NEGATIVE_INFINITY
+    this.#lease.lose()
     const obstacle = await tryJoining(connection, this.#options.node)
     if (obstacle !== undefined) throw new TakenOverError(obstacle.reason)
   }

@@ -138,4 +138,24 @@ describe.skipIf(!hasPostgres)('two nodes on one database', () => {
     await first.start()
     expect(await members()).toEqual(['a', 'b leads'])
   })
+
+  test('a leader that was suspended for less than its lease does not take it back', async () => {
+    expect(await members()).toEqual(['a', 'b leads'])
+    process.kill(second.pid, 'SIGSTOP')
+    try {
+      await makeSilent(cluster, 'b')
+      await expect.poll(members, { timeout: 9000 }).toEqual(['a leads'])
+    } finally {
+      process.kill(second.pid, 'SIGCONT')
+    }
+    await expect.poll(members).toEqual(['a leads', 'b'])
+    // The node that leads renews its lease every five seconds, and the other one asks for it every second.
+    const lease = async () =>
+      (await cluster.query<{ until: string }>('SELECT until::text FROM leases'))[0]?.until ?? ''
+    for (let renewals = 0; renewals < 2; renewals += 1) {
+      const before = await lease()
+      await expect.poll(lease).not.toBe(before)
+    }
+    expect(await members()).toEqual(['a leads', 'b'])
+  })
 })
