@@ -37,6 +37,7 @@ import { sql as m029, postgres as p029 } from './029_listeners.ts'
 import { sql as m030, postgres as p030 } from './030_envelope_key.ts'
 import { sql as m031, postgres as p031 } from './031_node_settings.ts'
 import { sql as m032, postgres as p032 } from './032_kept_lanes.ts'
+import { sql as m033, postgres as p033 } from './033_kept_epochs.ts'
 
 export interface Migration {
   readonly number: number
@@ -79,6 +80,7 @@ export const migrations: readonly Migration[] = [
   { number: 30, name: 'envelope_key', sql: m030, postgres: p030 },
   { number: 31, name: 'node_settings', sql: m031, postgres: p031 },
   { number: 32, name: 'kept_lanes', sql: m032, postgres: p032 },
+  { number: 33, name: 'kept_epochs', sql: m033, postgres: p033 },
 ]
 
 /** The server is ready only if the database records these migrations. */

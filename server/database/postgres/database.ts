@@ -124,12 +124,15 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     if (node !== undefined) {
       if (!finishesRestore && options.envelopeKeyFile !== undefined)
         await recordKey(connection, options.envelopeKeyFile)
-      const joining = { ...node, settings: node.settings, program: node.program ?? migrations.length }
+      const joining = {
+        ...node,
+        ...{ settings: node.settings, program: node.program ?? migrations.length, finishesRestore },
+      }
       await joinDatabase(connection, joining)
       membership = await Membership.start({
         ...{ link: new Link({ ...settings, limits: beatLimits }), node: joining, load: node.load },
         ...{ monotonicMs, check, onError: options.onBeatError, onTakenOver: onFatal },
-        onOutdated: options.onOutdated,
+        ...{ onOutdated: options.onOutdated, onBeat: (beat) => witness.noteBeat(beat) },
       })
     }
     const ids = createIds(undefined, random)

@@ -29,7 +29,8 @@ import {
   removeDead,
   tryJoining,
 } from './nodes.ts'
-import { DatabaseForgotError } from './witness.ts'
+import { timelineText } from './timeline.ts'
+import { type ConfirmedBeat, DatabaseForgotError } from './witness.ts'
 
 /** A node beside which this one cannot serve has taken its place, so this process must stop. */
 export class TakenOverError extends Error {
@@ -44,6 +45,8 @@ export interface MembershipOptions {
   readonly monotonicMs: () => number
   /** Runs at each beat. */
   readonly check: (connection: PostgresConnection) => Promise<void>
+  /** Called with each confirmed beat. */
+  readonly onBeat: (beat: ConfirmedBeat) => void
   /** Called if a beat fails, once for each cause until a beat succeeds. */
   readonly onError?: ((error: unknown) => void) | undefined
   /** Called once if a node beside which this one cannot serve has taken its place. */
@@ -66,6 +69,8 @@ export class Membership implements Nodes {
   readonly #returns: (() => void)[] = []
   /** When the last confirmed beat was sent. */
   #beatMs = Number.NEGATIVE_INFINITY
+  /** Number of that beat. */
+  #beats = 0
   readonly #lease: Lease
   readonly #ended: EndedNodes
   /** When the last beat was sent whose answer arrived. */
@@ -220,14 +225,18 @@ export class Membership implements Nodes {
   async #beatOn(connection: PostgresConnection, dueMs: number): Promise<void> {
     // Before the node joins again, because the database may be another one.
     await this.#check(connection)
-    const { load, monotonicMs } = this.#options
+    const { load, monotonicMs, onBeat } = this.#options
     const askedMs = monotonicMs()
     const { percent, waits } = load()
-    const { rows } = await connection.query<{ oldest: number; elapsed_ms: number }>({
+    const { rows } = await connection.query<ConfirmedBeat & { oldest: number; elapsed_ms: number }>({
       ...beat,
       values: [this.id, percent, waits, Math.round(this.#lagMs)],
     })
     const [row] = rows
+    if (row !== undefined) {
+      this.#beats = row.beat
+      onBeat(row)
+    }
     this.#noteOldest(row?.oldest ?? 0)
     this.#noteElapsed(row?.elapsed_ms, askedMs)
     if (row === undefined) await this.#joinAgain(connection)
@@ -274,8 +283,10 @@ export class Membership implements Nodes {
   async #joinAgain(connection: PostgresConnection): Promise<void> {
     this.#beatMs = Number.NEGATIVE_INFINITY
     this.#lease.lose()
-    const obstacle = await tryJoining(connection, this.#options.node)
+    const obstacle = await tryJoining(connection, { ...this.#options.node, beat: this.#beats })
     if (obstacle !== undefined) throw new TakenOverError(obstacle.reason)
+    // The node may have begun an epoch, which its witness must know before it writes.
+    await this.#check(connection)
   }
 }
 
@@ -284,7 +295,8 @@ const beat = {
   text: `UPDATE nodes SET seen_at = clock_timestamp(), beat = beat + 1, load_percent = $2, waits = $3,
     lag_ms = $4 FROM (SELECT seen_at FROM nodes WHERE id = $1) AS before WHERE id = $1
     RETURNING (SELECT number FROM oldest_program) AS oldest,
-      extract(epoch FROM nodes.seen_at - before.seen_at) * 1000 AS elapsed_ms`,
+      extract(epoch FROM nodes.seen_at - before.seen_at) * 1000 AS elapsed_ms,
+      nodes.beat, ${timelineText} AS timeline`,
 }
 
 const leave = { name: 'leave', text: 'DELETE FROM nodes WHERE id = $1' }

@@ -101,6 +101,7 @@ const ownTables = [
   ...[
     'lanes',
     'kept_lanes',
+    'kept_epochs',
     'nodes',
     'leases',
     'oldest_program',

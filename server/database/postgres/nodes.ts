@@ -8,6 +8,7 @@ import { deadAfterMs, machine, mayBeAlive, ownNodes } from './alive.ts'
 import { type Arrival, conflictOf, type Neighbour } from './beside.ts'
 import { PostgresConnection } from './connection.ts'
 import type { SeenNode } from './ended-nodes.ts'
+import { beginEpoch } from './epochs.ts'
 import type { Link } from './link.ts'
 
 /** Another node serves this database, and this one cannot serve beside it. */
@@ -21,6 +22,10 @@ export interface Joining extends Arrival {
   readonly version: string
   /** Number of the last migration that its program has. */
   readonly program: number
+  /** Whether it is the command that finishes a restore. It serves nobody, and begins no epoch. */
+  readonly finishesRestore?: boolean
+  /** Number of its last confirmed beat, if it joins again. */
+  readonly beat?: number
 }
 
 /** Another node that keeps this one out. */
@@ -92,6 +97,8 @@ export async function tryJoining(
         values: [dead.map(({ id }) => id)],
       })
       await connection.query({ text: insert, values: valuesOf(node) })
+      const isFirst = dead.length === others.length && node.finishesRestore !== true
+      if (isFirst) await beginEpoch(connection)
     }
     await connection.query({ text: 'COMMIT' })
     return obstacle
@@ -117,13 +124,13 @@ const neighbours = `SELECT id, machine, pid, name, alone, portal_origin, package
   FROM nodes`
 
 const insert = `INSERT INTO nodes
-    (id, machine, pid, name, version, program, alone, portal_origin, packages, started_at, seen_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp())
+    (id, machine, pid, name, version, program, alone, portal_origin, packages, beat, started_at, seen_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp(), clock_timestamp())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 
-const valuesOf = ({ id, name, version, program, settings }: Joining) => [
+const valuesOf = ({ id, name, version, program, settings, beat = 0 }: Joining) => [
   ...[id, machine(), process.pid, name, version, program, settings === undefined ? 1 : 0],
-  ...[settings?.portalOrigin ?? null, settings?.packages ?? null],
+  ...[settings?.portalOrigin ?? null, settings?.packages ?? null, beat],
 ]
 
 /** Frees the place of this node and closes the connection. */

@@ -33,7 +33,7 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
     const serverId = await readServerId(connection)
     const witnessed = readWitnessed(file, serverId)
     const witness = new Witness({ file, serverId })
-    const held = await readHeld(connection, { timeline: witnessed?.timeline })
+    const held = await readHeld(connection, { timeline: witnessed?.timeline, epoch: witnessed?.epoch })
     const lost = witness.lossOf(held) ?? held.forgotten
     const forgotten = await witness.verify(connection).then(
       () => undefined,
@@ -42,7 +42,8 @@ export async function standingOf(url: string, file: string, clock: () => Date): 
         throw error
       },
     )
-    const isComplete = witnessed?.stopped === true && witnessed.shared !== true && lost === undefined
+    const wasLast = witnessed?.stopped === true && (witnessed.epoch ?? 0) === (held.epoch ?? 0)
+    const isComplete = wasLast && witnessed.shared !== true && lost === undefined
     const isSame =
       forgotten === undefined && held.recorded === held.place && !hasWrites(held, witnessed?.lanes)
     return {
@@ -64,14 +65,21 @@ export async function acceptDatabase(url: string, file: string, now: Date): Prom
   const connection = await PostgresConnection.open({ url })
   try {
     const serverId = await readServerId(connection)
-    const { lanes, timeline, acceptedMs } = await readHeld(connection)
+    const { lanes, timeline, epoch, acceptedMs } = await readHeld(connection)
     const earlierMs = Math.max(acceptedMs, readWitnessed(file, serverId)?.accepted_ms ?? 0)
     // Later than every earlier one, also if the clock was set back.
     const accepted_ms = Math.max(now.getTime(), earlierMs + 1)
     await recordAcceptance(connection, accepted_ms)
     // Not the file of a server that has stopped: other nodes may serve now, and this host learns nothing of them.
     await writeWitnessed(file, {
-      ...{ server_id: serverId, lanes: Object.fromEntries(lanes), stopped: false, timeline, accepted_ms },
+      ...{
+        server_id: serverId,
+        lanes: Object.fromEntries(lanes),
+        stopped: false,
+        timeline,
+        epoch,
+        accepted_ms,
+      },
       restored_at: now.toISOString(),
     })
   } finally {

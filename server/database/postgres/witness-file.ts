@@ -11,6 +11,8 @@ export interface Witnessed {
   readonly stopped: boolean
   /** Timeline of the database when the node last compared it. */
   readonly timeline?: string | undefined
+  /** Epoch of the database then; see `epochs.ts`. */
+  readonly epoch?: number | undefined
   /** Last `bridge server restored` that the node knows. */
   readonly accepted_ms?: number
   /** Whether other nodes served beside this one. Their confirmed writes are not in this file. */

@@ -7,14 +7,17 @@
  * - It keeps the witness in memory and, at most 1 s later, in a file of the data folder. After a stop the
  *   file is complete.
  * - Each group that changed rows advances its lanes, even if it made no id.
- * - Beats are not compared: a lost beat loses no confirmed write. `timeline.ts` covers what has no lane.
+ * - It compares its own last beat too. Nobody else writes it, so writes of other nodes do not hide a restored
+ *   backup from a node that ran meanwhile.
+ * - `timeline.ts` covers what has no lane.
  * - The database also records its own place: its cluster and its number there. A dump that was loaded
  *   elsewhere has another place, whatever the data folder knows.
  *
  * Several nodes have a witness each, and none knows what was confirmed to the others:
  *
  * - The first node on a new timeline keeps the last ids of all lanes before it writes. The others compare
- *   with these, so writes that follow a loss do not hide it.
+ *   with these, so writes that follow a loss do not hide it. So does a node that joins while no other is alive, for
+ *   nodes that have stopped; see `epochs.ts`.
  * - A node that finds a loss records it in the database. Then no node serves, because the lost writes may
  *   have revoked an access.
  * - `bridge server restored` on any host records its time. A node that knows an earlier one forgets its
@@ -42,6 +45,12 @@ export interface WitnessOptions {
   readonly onAccepted?: ((text: string) => void) | undefined
 }
 
+/** A beat that the database has confirmed. */
+export interface ConfirmedBeat {
+  readonly beat: number
+  readonly timeline: string | null
+}
+
 const writeEveryMs = 1000
 
 export class Witness {
@@ -49,6 +58,8 @@ export class Witness {
   readonly #lanes: Map<string, string>
   #greatest: string | undefined
   #timeline: string | undefined
+  #epoch: number | undefined
+  #beat: ConfirmedBeat | undefined
   #acceptedMs: number
   #isShared: boolean
   #isTold = false
@@ -64,6 +75,7 @@ export class Witness {
     this.#lanes = new Map(Object.entries(known?.lanes ?? {}))
     this.#greatest = [...this.#lanes.values()].sort().at(-1)
     this.#timeline = known?.timeline
+    this.#epoch = known?.epoch
     this.#acceptedMs = known?.accepted_ms ?? 0
     this.#isShared = known?.shared ?? false
   }
@@ -100,6 +112,11 @@ export class Witness {
     this.#hasChanged = true
   }
 
+  /** Notes the last confirmed beat. A node that joins again goes on from it. */
+  noteBeat(beat: ConfirmedBeat): void {
+    this.#beat = beat
+  }
+
   /** The greatest confirmed id. */
   get greatest(): string | undefined {
     return this.#greatest
@@ -122,11 +139,16 @@ export class Witness {
   async verify(connection: PostgresConnection): Promise<void> {
     // A write that is confirmed while the query runs may be missing in its answer.
     const confirmed = new Map(this.#lanes)
+    const beat = this.#beat
     const { nodeId } = this.#options
-    const held = await readHeld(connection, { timeline: this.#timeline, nodeId })
+    // A COMMIT of a running node may be confirmed after others have counted it as ended and begun an epoch.
+    const epoch = this.#timer === undefined ? this.#epoch : undefined
+    const held = await readHeld(connection, { timeline: this.#timeline, epoch, nodeId })
     const isHere = isAtHome(held)
-    if (isHere && held.acceptedMs > this.#acceptedMs) this.#accept(confirmed, held)
-    const loss = this.lossOf(held, confirmed)
+    const isAccepted = isHere && held.acceptedMs > this.#acceptedMs
+    if (isAccepted) this.#accept(confirmed, held)
+    const lacksBeat = isHere && !isAccepted && isBefore(held, beat)
+    const loss = this.lossOf(held, confirmed) ?? (lacksBeat ? earlier : undefined)
     if (loss !== undefined) {
       await this.#record(connection, held, loss)
       throw this.#forgotten(loss)
@@ -136,9 +158,11 @@ export class Witness {
     this.#holds = true
     const isShared = this.#isShared || held.hasOthers
     // A slow answer may come from an earlier timeline than that of another connection.
-    const timeline = [this.#timeline ?? '', held.timeline ?? ''].sort().at(-1)
-    if (this.#timeline === timeline && this.#isShared === isShared) return
+    const timeline = latest(this.#timeline, held.timeline)
+    const last = Math.max(this.#epoch ?? 0, held.epoch ?? 0)
+    if (this.#timeline === timeline && this.#epoch === last && this.#isShared === isShared) return
     this.#timeline = timeline
+    this.#epoch = last
     this.#isShared = isShared
     this.#hasChanged = true
   }
@@ -162,19 +186,21 @@ export class Witness {
   lossOf(held: Held, confirmed: ReadonlyMap<string, string> = this.#lanes): string | undefined {
     const found = held.kept ?? held.lanes
     for (const [lane, last] of confirmed) {
-      const holds = found.get(lane) ?? ''
+      const holds = found.get(lane) ?? held.lanes.get(lane) ?? ''
       if (holds < last) return lossWords(lane, last, holds)
     }
     return held.acceptedMs < this.#acceptedMs ? older : undefined
   }
 
   /** Forgets what was confirmed before `bridge server restored`. */
-  #accept(confirmed: Map<string, string>, { acceptedMs, timeline }: Held): void {
+  #accept(confirmed: Map<string, string>, { acceptedMs, timeline, epoch }: Held): void {
     const last = [...confirmed.values()].sort().at(-1)
     for (const [lane, id] of confirmed) if (this.#lanes.get(lane) === id) this.#lanes.delete(lane)
     confirmed.clear()
     this.#acceptedMs = acceptedMs
     this.#timeline = timeline
+    this.#epoch = epoch
+    this.#beat = undefined
     this.#isTold = false
     this.#isShared = false
     this.#hasChanged = true
@@ -200,7 +226,12 @@ export class Witness {
     try {
       await writeWitnessed(file, {
         ...{ server_id: serverId, lanes: Object.fromEntries(this.#lanes), stopped },
-        ...{ timeline: this.#timeline, accepted_ms: this.#acceptedMs, shared: this.#isShared },
+        ...{
+          timeline: this.#timeline,
+          epoch: this.#epoch,
+          accepted_ms: this.#acceptedMs,
+          shared: this.#isShared,
+        },
       })
     } catch (error) {
       this.#hasChanged = true
@@ -217,10 +248,22 @@ export class Witness {
   }
 }
 
+const latest = (one = '', other = '') => (one < other ? other : one)
+
+/** Whether the database is older than the beat. A failover to a later timeline may lose a beat and no other write. */
+const isBefore = (held: Held, confirmed: ConfirmedBeat | undefined): boolean =>
+  confirmed !== undefined &&
+  held.beat !== undefined &&
+  (held.timeline ?? '~') <= (confirmed.timeline ?? '') &&
+  held.beat < confirmed.beat
+
 const isAtHome = ({ recorded, place }: Held): boolean => recorded === undefined || recorded === place
 
 const elsewhere =
   'this database was loaded from a dump or lies on another cluster than before, so it may lack confirmed writes'
+
+const earlier =
+  'the database has lost confirmed writes: it is older than the last beat of this node; a backup was restored while the node ran'
 
 const older =
   'the database has lost confirmed writes: it is older than the last bridge server restored that this node knows'

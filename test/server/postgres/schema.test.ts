@@ -35,7 +35,7 @@ describe.skipIf(!isOnPostgres)('a fresh database', () => {
       ),
     )
     const own =
-      /^(kept_lanes|leases|lanes|listeners|nodes|oldest_program|place|sign_in_failures)\.|^idempotency\.arrival/
+      /^(kept_epochs|kept_lanes|leases|lanes|listeners|nodes|oldest_program|place|sign_in_failures)\.|^idempotency\.arrival/
     const found = rows.map(({ name }) => name).filter((name) => !own.test(name))
     expect(found.sort()).toEqual(columnsOfSqlite())
   })
