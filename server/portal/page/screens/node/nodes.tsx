@@ -2,6 +2,7 @@
 import type { EndedNode, HostSampleList, NodeInfo } from '../../../../../sdk/browser.ts'
 import { Mark } from '../../parts/marks.tsx'
 import { Visible } from '../../text/visible.tsx'
+import { plural } from '../../words/plural.ts'
 import { percent } from '../../words/size.ts'
 import { exact, when } from '../../words/time.ts'
 
@@ -36,7 +37,7 @@ function OneNode({ node, nowMs }: { readonly node: NodeInfo; readonly nowMs: num
         <Visible text={node.name} />
       </h3>
       <p>
-        {percent(node.cpu_percent / 100)} load, {node.waits} open waits, {node.lag_ms} ms lag
+        {percent(node.cpu_percent / 100)} load, {plural(node.waits, 'open wait')}, {node.lag_ms} ms lag
       </p>
       <p class="meta">
         Version <Visible text={node.version} />
