@@ -17,7 +17,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest'
 import { type RunningHelper, startHelper } from '../../helper/main.ts'
 import { manifestText } from '../../sdk/contract/helper/manifest.ts'
 import type { Bridge, ServingHelper, Transfer } from '../../sdk/index.ts'
-import { startBridge, type TestBridge } from './bridge.ts'
+import { type BridgeOptions, startBridge, type TestBridge } from './bridge.ts'
 import { bridgeOf } from './bridges.ts'
 import { describeBytes, fileOf } from './files.ts'
 
@@ -57,8 +57,8 @@ class DirectStage {
   readonly #servers: Server[] = []
   readonly #giveUp: AbortController[] = []
 
-  async open(): Promise<void> {
-    this.node = await startBridge()
+  async open(options: BridgeOptions = {}): Promise<void> {
+    this.node = await startBridge(options)
     this.ada = bridgeOf(this.node, this.node.ada)
     this.ben = bridgeOf(this.node, this.node.ben)
     this.folder = await mkdtemp(join(tmpdir(), 'bridge-direct-sdk-'))
@@ -165,10 +165,10 @@ class DirectStage {
   }
 }
 
-/** A stage that opens and closes with the file of the test. */
-export function directStage(): DirectStage {
+/** A stage that opens and closes with the file of the test. `options` are of its node. */
+export function directStage(options?: () => Promise<BridgeOptions>): DirectStage {
   const stage = new DirectStage()
-  beforeAll(() => stage.open())
+  beforeAll(async () => stage.open(await options?.()))
   afterEach(() => stage.tidy())
   afterAll(() => stage.close())
   return stage
