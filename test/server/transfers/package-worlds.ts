@@ -5,6 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createObjectClient } from '../../../server/package-store/objects/client.ts'
+import { objectPlaceOf } from '../../../server/packages-place.ts'
 import type { SettingName } from '../../../server/settings.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
 import { startObjectStore, testKeys } from '../../support/object-store.ts'
@@ -12,10 +14,10 @@ import { startObjectStore, testKeys } from '../../support/object-store.ts'
 export interface PackageWorld {
   readonly bridge: TestBridge
   restart(): Promise<void>
-  /** Whether any stored bytes of the package contain these. Undefined if the store cannot be looked into. */
-  contains(id: string, some: Buffer): Promise<boolean | undefined>
-  /** Number of files or objects of the package. Undefined if the store cannot be looked into. */
-  count(id: string): Promise<number | undefined>
+  /** Whether any stored bytes of the package contain these. */
+  contains(id: string, some: Buffer): Promise<boolean>
+  /** Number of files or objects of the package. */
+  count(id: string): Promise<number>
   close(): Promise<void>
 }
 
@@ -80,8 +82,33 @@ async function realWorld(settings: Settings): Promise<PackageWorld> {
     AWS_SESSION_TOKEN: env.AWS_SESSION_TOKEN ?? '',
   }
   const bridge = await startBridge({ settings: { ...settings, ...given }, environment })
-  const unknown = async () => undefined
-  return Object.assign(standing(bridge), { contains: unknown, count: unknown })
+  const region = given.packages_region
+  const place = objectPlaceOf({ packages, endpoint: given.packages_endpoint, region }, environment)
+  if (place === undefined) throw new Error('BRIDGE_TEST_PACKAGES must be s3://bucket/prefix')
+  const client = createObjectClient(place, 2)
+  const keysOf = async (id: string) => {
+    const keys: string[] = []
+    for await (const { objects } of client.list(`${place.prefix}packages/${id}/`))
+      keys.push(...objects.map(({ key }) => key))
+    return keys
+  }
+  const node = standing(bridge)
+  const { close } = node
+  return Object.assign(node, {
+    async contains(id: string, some: Buffer) {
+      for (const key of await keysOf(id)) {
+        const chunks: Buffer[] = []
+        for await (const chunk of await client.get(key)) chunks.push(chunk)
+        if (Buffer.concat(chunks).includes(some)) return true
+      }
+      return false
+    },
+    count: async (id: string) => (await keysOf(id)).length,
+    async close() {
+      await close()
+      await client.close()
+    },
+  })
 }
 
 /** The stores over which the suite of packages runs. */
