@@ -3,13 +3,19 @@
  * requests leave one after another on SQLite: the rows of all tables, and the answers. Runs with
  * `BRIDGE_TEST_STORE=postgres`. `BRIDGE_MERGE_SEEDS=200` draws that many sets.
  */
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { isOnPostgres } from '../../support/postgres.ts'
 import { batches, batchSize, drawBatches } from './merging/acts.ts'
 import { remains } from './merging/plain.ts'
 import { offerAll, onPostgres, onSqlite, run, type World } from './merging/world.ts'
 
 const seeds = Array.from({ length: Number(process.env.BRIDGE_MERGE_SEEDS ?? 2) }, (_, index) => index + 1)
+
+/** A run without merged statements compares the same store twice. */
+const isOff = process.env.BRIDGE_MERGE_STATEMENTS !== undefined
+/** Share of the statements that merging leaves at most. */
+const fewer = 0.8
 
 /** Tables that each set of requests fills. */
 const filled = [
@@ -50,14 +56,20 @@ describe.skipIf(!isOnPostgres)('requests that share a group', () => {
     await requireSequences(reference)
     const wanted = await remains(reference.rows, reference.labels)
     expect(filled.filter((table) => wanted[table]?.length === 0)).toEqual([])
+    const sent: number[] = []
+    const statements = vi.spyOn(PostgresConnection.prototype, 'query')
     for (const world of [merged, unmerged]) {
       const found: string[][] = []
+      statements.mockClear()
       for (const acts of drawn) found.push((await Promise.all(acts.map((act) => run(world, act)))).sort())
+      sent.push(statements.mock.calls.length)
       expect(found).toEqual(expected)
       await offerAll(world)
       await requireSequences(world)
       expect(await remains(world.rows, world.labels)).toEqual(wanted)
     }
+    const [together = 0, alone = 0] = sent
+    if (!isOff) expect(together).toBeLessThan(alone * fewer)
     const succeeded = expected.flat().filter((each) => each.includes(': 200 '))
     expect(succeeded.length).toBeGreaterThan((batches * batchSize) / 2)
     expect(succeeded.length).toBeLessThan(expected.flat().length)
