@@ -166,6 +166,14 @@ export class Cluster {
     rmSync(join(this.data, 'postmaster.pid'), { force: true })
   }
 
+  /** Ends the first process by SIGKILL. The others notice that, and end. */
+  async killFirst(): Promise<void> {
+    const pids = this.#pids()
+    signal(pids.slice(0, 1), 'SIGKILL')
+    while (pids.some(isAlive)) await sleep(5)
+    rmSync(join(this.data, 'postmaster.pid'), { force: true })
+  }
+
   /** Suspends all processes of the server. */
   pause(): void {
     signal(this.#pids(), 'SIGSTOP')

@@ -197,10 +197,10 @@ export class Harness {
    * Kills the primary and promotes the standby. Resolves with the time of the promotion in
    * `performance.now()`.
    */
-  async failOver(): Promise<number> {
+  async failOver(kill = (primary: Cluster) => primary.kill()): Promise<number> {
     const { primary: lost, standby } = this
     if (standby === undefined) throw new Error('there is no standby')
-    await lost.kill()
+    await kill(lost)
     for (const link of this.links) link.lead(standby.port)
     await standby.promote()
     const promotedMs = performance.now()

@@ -4,10 +4,14 @@ import { type Chance, pick } from '../../../support/chance.ts'
 import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { Harness } from './harness.ts'
 
-/** In this order, so that thirteen kills have each of them. */
+/**
+ * In this order, so that twenty kills have each of them. A name with `standby` is a process of the standby, and the
+ * other names of PostgreSQL are of the primary.
+ */
 export const victims = [
   ...(['node', 'balancer', 'backend', 'objects', 'node', 'standby', 'checkpointer', 'walwriter'] as const),
-  ...(['node', 'primary', 'walsender', 'walreceiver', 'node'] as const),
+  ...(['node', 'primary', 'walsender', 'walreceiver', 'node', 'postmaster', 'background writer'] as const),
+  ...(['node', 'autovacuum launcher', 'standby startup', 'node', 'standby checkpointer'] as const),
 ]
 export type Victim = (typeof victims)[number]
 
@@ -24,12 +28,26 @@ export async function killOne(
   if (victim === 'balancer') return harness.killBalancer()
   if (victim === 'objects') return harness.killObjectStore()
   if (victim === 'standby') return harness.killStandby()
+  if (victim === 'standby startup') return killStartup(harness)
+  if (victim === 'standby checkpointer') return killProcess(harness.standby, 'checkpointer', chance)
   if (victim === 'backend') return killProcess(harness.primary, 'client backend', chance)
   if (victim === 'walreceiver') return killProcess(harness.standby, victim, chance)
-  if (victim !== 'primary') return killProcess(harness.primary, victim, chance)
-  await harness.failOver()
+  if (victim !== 'primary' && victim !== 'postmaster') return killProcess(harness.primary, victim, chance)
+  await harness.failOver(victim === 'primary' ? undefined : (primary) => primary.killFirst())
   await meanwhile()
   await harness.followUp()
+}
+
+/** A standby does not go on without the process that replays the WAL: all its processes end, and it starts again. */
+async function killStartup(harness: Harness): Promise<void> {
+  const { standby } = harness
+  if (standby === undefined) throw new Error('there is no standby')
+  const find = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'"
+  const [row] = await standby.query<{ pid: number }>(find)
+  if (row === undefined) throw new Error('the standby has no process of the type startup')
+  process.kill(row.pid, 'SIGKILL')
+  while (await standby.query(find).catch(() => undefined)) await sleep(20)
+  await harness.killStandby()
 }
 
 /** A server that recovers for longer is a stall of its own, and its log tells why. */
