@@ -24,6 +24,7 @@ const sections: Readonly<Record<string, () => Promise<Section>>> = {
   objects: async () => (await import('./objects/section.ts')).objectsSection,
   move: async () => (await import('./move/section.ts')).moveSection,
   postgres: async () => (await import('./postgres/section.ts')).postgresSection,
+  earlier: async () => (await import('./earlier/section.ts')).earlierSection,
   bounds: async () => (await import('./bounds/section.ts')).boundsSection,
 }
 

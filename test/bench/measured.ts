@@ -78,13 +78,17 @@ async function ask(child: ChildProcess, question: 'usage' | 'collected'): Promis
 
 /**
  * Starts the node on a folder with an installation, with default settings and its log in a file beside it;
- * only the limits of rates and waits are lifted.
+ * only the limits of rates and waits are lifted. `file` is another version of the program.
  */
-export async function startNode(data: string, environment: Environment = {}): Promise<Measured> {
+export async function startNode(
+  data: string,
+  environment: Environment = {},
+  file = program,
+): Promise<Measured> {
   const settings = {
     ...{ data, port: String(await freePort()), max_waits: '100000' },
     ...{ rate_per_second: '1000000', rate_burst: '1000000' },
   }
   const flags = Object.entries(settings).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`)
-  return startMeasured([program, 'server', 'start', '--json', ...flags], environment, `${data}.log`)
+  return startMeasured([file, 'server', 'start', '--json', ...flags], environment, `${data}.log`)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { readConfig } from '../../../server/config.ts'
 import { initServer } from '../../../server/host/init.ts'
 import type { TestAgent } from '../../support/agent.ts'
-import { asTestAgent, populate } from '../../support/population.ts'
+import { asTestAgent, type Population, populate } from '../../support/population.ts'
 import { type Measured, startMeasured, startNode } from '../measured.ts'
 import { requestBytes } from './connection.ts'
 
@@ -40,11 +40,8 @@ export async function openWorld(environment: Readonly<Record<string, string>> = 
   try {
     const data = join(folder, 'data')
     const { serverId } = await initServer(readConfig({ data, port: '0' }, {}))
-    const { agents, conversations, projectId } = populate(
-      data,
-      2 * (pairCount + readerCount),
-      pairCount + readerCount,
-    )
+    const population = populate(data, 2 * (pairCount + readerCount), pairCount + readerCount)
+    const { agents, conversations } = population
     const people = agents.map(({ keys, ...ids }) => ({ ...ids, publicKey: keys.publicKey }))
     mkdirSync(join(folder, 'floor'))
     writeFileSync(
@@ -56,16 +53,22 @@ export async function openWorld(environment: Readonly<Record<string, string>> = 
     const floorProgram = join(import.meta.dirname, 'floor.mjs')
     const floor = await startMeasured([floorProgram, join(folder, 'floor')], environment)
     started.push(floor)
-    const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
-    const pairs = all.slice(0, pairCount + readerCount).map((sender, index): Pair => {
-      const other = index + pairCount + readerCount
-      return { sender, recipient: all[other] as TestAgent, conversation: conversations[other] ?? '' }
-    })
+    const pairs = pairsIn(population, pairCount + readerCount, serverId)
     return { product, floor, pairs: pairs.slice(0, pairCount), readers: pairs.slice(pairCount), end }
   } catch (error) {
     await end()
     throw error
   }
+}
+
+/** Returns the first `count` agents, each with the one that is paired with it. */
+export function pairsIn(population: Population, count: number, serverId: string): Pair[] {
+  const { agents, conversations, projectId } = population
+  const all = agents.map((each) => asTestAgent({ url: 'http://127.0.0.1', serverId }, projectId, each))
+  return all.slice(0, count).map((sender, index): Pair => {
+    const other = index + count
+    return { sender, recipient: all[other] as TestAgent, conversation: conversations[other] ?? '' }
+  })
 }
 
 const filler = 'The build is green on both machines, and the tests that failed yesterday pass. '.repeat(3)

@@ -8,16 +8,16 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hasPostgres } from '../../support/postgres-cluster.ts'
-import type { Measured } from '../measured.ts'
 import { drive } from '../messages/connection.ts'
 import { cycles } from '../messages/cycles.ts'
 import { type Listen, transports } from '../messages/listening.ts'
 import { compare } from '../messages/section.ts'
 import { sends } from '../messages/world.ts'
-import { costing, noCosts, usedBy } from '../processor.ts'
+import { noCosts } from '../processor.ts'
 import { type BenchOptions, bounded, type Row, row, type Target } from '../rows.ts'
 import { slowDisk } from '../slow-disk.ts'
 import { callerOf, poolOf, wholeTasks } from '../tasks/client.ts'
+import { inTurns } from '../turns.ts'
 import { fillMessages } from './fill.ts'
 import { statements } from './statements.ts'
 import { waking } from './waking.ts'
@@ -58,28 +58,6 @@ async function* sending({ onPostgres, onSqlite, senders }: TwoStores, rounds: nu
     const target = atOnce === 32 ? ({ atLeast: 0.4 } as const) : 'for comparison'
     yield row(`postgres: durable sends a second over SQLite, ${atOnce} at once`, '1/s', rates, target)
   }
-}
-
-/** Measures both sides in turns: each act does `count` things and returns how many a second. */
-async function inTurns(
-  rounds: number,
-  sides: Readonly<Record<'product' | 'floor', Measured>>,
-  act: (
-    side: 'product' | 'floor',
-    round: number,
-  ) => Promise<{ readonly perSecond: number; readonly done: number }>,
-) {
-  const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const side of ['floor', 'product'] as const) {
-      const { result, cpuMs } = await costing(usedBy(sides[side]), () => act(side, round))
-      // The first round warms both up.
-      if (round === 0) continue
-      rates[side].push(result.perSecond)
-      rates.costs[side].push((cpuMs * 1000) / result.done)
-    }
-  }
-  return rates
 }
 
 async function* cycling({ onPostgres, onSqlite, readers }: TwoStores, rounds: number, count: number) {

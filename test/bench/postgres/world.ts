@@ -9,7 +9,7 @@ import { initServer } from '../../../server/host/init.ts'
 import { asTestAgent, type Population, populate, type Seeded } from '../../support/population.ts'
 import { Cluster } from '../../support/postgres-cluster.ts'
 import { type Measured, startNode } from '../measured.ts'
-import type { Pair } from '../messages/world.ts'
+import { type Pair, pairsIn } from '../messages/world.ts'
 
 export interface TwoStores {
   readonly cluster: Cluster
@@ -42,7 +42,7 @@ export async function openTwoStores(workerCount: number): Promise<TwoStores> {
   const { serverId } = await initServer(readConfig({ data: sqlite, port: '0' }, {}))
   await initServer(readConfig({ data: postgres, port: '0', database: cluster.url }, {}))
   const count = senderCount + readerCount
-  const { agents, conversations, projectId } = populate(sqlite, 2 * count, count)
+  const people = populate(sqlite, 2 * count, count)
   const apart = Array.from({ length: workerCount }, () => populate(sqlite, 2, 1))
   const around = populate(sqlite, 33, 1)
   await copy(join(sqlite, 'bridge.db'), cluster)
@@ -53,18 +53,12 @@ export async function openTwoStores(workerCount: number): Promise<TwoStores> {
   const onSqlite = await startNode(sqlite)
   let onPostgres = await startNode(postgres, environment)
   const server = { url: 'http://127.0.0.1', serverId }
-  const all = agents.map((each) => asTestAgent(server, projectId, each))
   const pairsOf = ({ projectId: id, agents: [one, ...others], conversations: opened }: Population) =>
     others.map((each, index): Pair => {
       const [sender, recipient] = [asTestAgent(server, id, each), asTestAgent(server, id, one as Seeded)]
       return { sender, recipient, conversation: opened[index + 1] ?? '' }
     })
-  const pairs = all.slice(0, count).flatMap((sender, index): Pair[] => {
-    const recipient = all[index + count]
-    return recipient === undefined
-      ? []
-      : [{ sender, recipient, conversation: conversations[index + count] ?? '' }]
-  })
+  const pairs = pairsIn(people, count, serverId)
   return {
     cluster,
     get onPostgres() {
