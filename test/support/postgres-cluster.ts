@@ -35,6 +35,9 @@ export interface Disks {
   readonly wal?: string
 }
 
+/** Time in which the processes of a server notice that the first one is gone. */
+const noticeMs = 3000
+
 const names = "SELECT current_setting('synchronous_standby_names') AS names"
 
 export class Cluster {
@@ -166,10 +169,22 @@ export class Cluster {
     rmSync(join(this.data, 'postmaster.pid'), { force: true })
   }
 
-  /** Ends the first process by SIGKILL. The others notice that, and end. */
+  /** Ends the first process by SIGKILL. The others notice that and end, or are ended after some seconds. */
   async killFirst(): Promise<void> {
+    signal(this.#pids().slice(0, 1), 'SIGSTOP')
     const pids = this.#pids()
     signal(pids.slice(0, 1), 'SIGKILL')
+    for (const fromMs = performance.now(); pids.some(isAlive); ) {
+      if (performance.now() - fromMs > noticeMs) signal(pids, 'SIGKILL')
+      await sleep(5)
+    }
+    rmSync(join(this.data, 'postmaster.pid'), { force: true })
+  }
+
+  /** Ends a process without which the server does not go on. Resolves once all of the server has ended. */
+  async killFor(pid: number): Promise<void> {
+    const pids = this.#pids()
+    process.kill(pid, 'SIGKILL')
     while (pids.some(isAlive)) await sleep(5)
     rmSync(join(this.data, 'postmaster.pid'), { force: true })
   }

@@ -42,12 +42,12 @@ export async function killOne(
 async function killStartup(harness: Harness): Promise<void> {
   const { standby } = harness
   if (standby === undefined) throw new Error('there is no standby')
-  const find = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'"
-  const [row] = await standby.query<{ pid: number }>(find)
+  const [row] = await standby.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'",
+  )
   if (row === undefined) throw new Error('the standby has no process of the type startup')
-  process.kill(row.pid, 'SIGKILL')
-  while (await standby.query(find).catch(() => undefined)) await sleep(20)
-  await harness.killStandby()
+  await standby.killFor(row.pid)
+  await standby.start()
 }
 
 /** A server that recovers for longer is a stall of its own, and its log tells why. */
