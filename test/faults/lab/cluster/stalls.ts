@@ -5,9 +5,9 @@ import type { Victim } from './victims.ts'
 /** Steps of each kind before the first fault, at least. Their median is the usual time. */
 export const usualSteps = 12
 
-/** The time from a kill until the story went on. */
+/** The time from a kill until the story went on. The control is the same without a kill. */
 export interface Round {
-  readonly victim: Victim
+  readonly victim: Victim | 'nobody'
   readonly fromMs: number
   readonly toMs: number
 }
@@ -22,6 +22,8 @@ export interface Stall {
 /** The worst stall beside the kills of one victim. */
 export interface Worst {
   readonly kills: number
+  /** Kills beside which a step took longer than usual by the bound. */
+  readonly slow: number
   readonly stall: Stall
 }
 
@@ -43,17 +45,23 @@ export function stallsOf(steps: readonly Step[], undisturbedMs: number): (Step &
 }
 
 /** For each victim the number of its kills, and the step that took the longest time beyond the usual one. */
-export function worstStalls(steps: readonly Step[], rounds: readonly Round[]): Map<Victim, Worst> {
-  const worst = new Map<Victim, Worst>()
+export function worstStalls(
+  steps: readonly Step[],
+  rounds: readonly Round[],
+  boundMs: number,
+): Map<Round['victim'], Worst> {
+  const worst = new Map<Round['victim'], Worst>()
   const stalls = stallsOf(steps, rounds[0]?.fromMs ?? Number.POSITIVE_INFINITY)
   for (const { victim, fromMs, toMs } of rounds) {
     const beside = stalls.filter(({ begunMs, endedMs }) => endedMs >= fromMs && begunMs <= toMs)
-    const { kills = 0, stall: earlier } = worst.get(victim) ?? {}
-    const stall = [...beside, ...(earlier === undefined ? [] : [earlier])].sort(
-      (one, other) => other.ms - one.ms,
-    )[0]
-    if (stall === undefined) throw new Error(`no step of the story ran beside the kill of ${victim}`)
-    worst.set(victim, { kills: kills + 1, stall })
+    const own = beside.toSorted((one, other) => other.ms - one.ms)[0]
+    if (own === undefined) throw new Error(`no step of the story ran beside the kill of ${victim}`)
+    const { kills, slow, stall } = worst.get(victim) ?? { kills: 0, slow: 0, stall: own }
+    worst.set(victim, {
+      kills: kills + 1,
+      slow: slow + (own.ms < boundMs ? 0 : 1),
+      stall: own.ms > stall.ms ? own : stall,
+    })
   }
   return worst
 }
