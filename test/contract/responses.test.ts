@@ -98,7 +98,7 @@ test('the check finds an additional field and a missing one', () => {
     ...{ auth: true, envelope_key: true, migrations: true },
     ...{ database: true, storage: true, nodes: true },
   }
-  const others = { peers: 'none', packages: true }
+  const others = { peers: 'none', durability: 'local', packages: true }
   expect(faultsAt(place, { ready: true, checks, ...others })).toEqual([])
   expect(faultsAt(place, { ready: true, checks: { ...checks, secret: 1 }, ...others })).toHaveLength(1)
   expect(faultsAt(place, { checks, ...others })).toHaveLength(1)

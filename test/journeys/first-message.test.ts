@@ -85,6 +85,7 @@ test('readiness and liveness are answered without a credential', async () => {
     ready: true,
     checks: { auth: true, envelope_key: true, migrations: true, database: true, storage: true, nodes: true },
     peers: isOnPostgres ? expect.stringMatching(/^(notified|polled)$/) : 'none',
+    durability: 'local',
     packages: true,
   })
 })

@@ -163,6 +163,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const serves = () => nodes.isMember() && witness.holds
     return {
       ...{ serverId, nonces, steady, nodes },
+      durability: () => (timeline.isSynchronous ? 'synchronous' : 'local'),
       writer: {
         ...writer,
         write: (lanes, unit, given) =>

@@ -52,6 +52,11 @@ export class Timeline {
     return this.#floor
   }
 
+  /** Whether commits waited for a synchronous standby when the database was last asked. */
+  get isSynchronous(): boolean {
+    return this.#wasSynchronous
+  }
+
   /** Returns whether a failover has happened since `settle`. */
   isOther(name: string): boolean {
     return this.#name !== undefined && name !== this.#name

@@ -88,6 +88,7 @@ export function openNodeDatabase(options: NodeDatabaseOptions): NodeDatabase {
       steady,
       nodes: loneNode(serverId, options.self, clock),
       scrubbed,
+      durability: () => 'local',
       async close() {
         await reader.close()
         await writer.close()

@@ -55,7 +55,10 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     expect(await readyAfter(load.server)).toBeLessThan(readyWithinMs)
   })
 
-  test('the doctor finds that commits wait for the standby', async () => {
+  test('the doctor and readiness tell that commits wait for the standby', async () => {
+    expect(await (await fetch(`${load.server.url}/api/ready`)).json()).toMatchObject({
+      durability: 'synchronous',
+    })
     const findings = await examineDatabase(primary.url, { data: load.server.data, envelopeKeyFile: '' })
     expect(findings).toContainEqual(
       expect.objectContaining({ state: 'ok', text: 'commits wait for a synchronous standby' }),
