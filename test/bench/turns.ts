@@ -18,7 +18,7 @@ export async function inTurns(
 ) {
   const rates = { product: [] as number[], floor: [] as number[], costs: noCosts() }
   for (let round = 0; round <= rounds; round += 1) {
-    // What one side leaves to do, such as writing to the disk, slows the next one.
+    // Work that one side leaves, such as writing to the disk, slows the next one.
     for (const side of round % 2 === 0 ? orders[0] : orders[1]) {
       const { result, cpuMs } = await costing(usedBy(sides[side]), () => act(side, round))
       // The first round warms both up.

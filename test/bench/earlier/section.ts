@@ -11,7 +11,7 @@ import { sends } from '../messages/world.ts'
 import { type BenchOptions, type Row, row } from '../rows.ts'
 import { callerOf, poolOf, wholeTasks } from '../tasks/client.ts'
 import { inTurns } from '../turns.ts'
-import { openVersions, type Versions } from './world.ts'
+import { isCommit, openVersions, type Versions } from './world.ts'
 
 const [, listen] = transports[0] as readonly [string, Listen]
 const target = { atLeast: 0.97 }
@@ -20,6 +20,10 @@ export async function* earlierSection({ isQuick }: BenchOptions): AsyncGenerator
   const commit = process.env.BRIDGE_BENCH_EARLIER
   if (commit === undefined) {
     yield 'earlier: BRIDGE_BENCH_EARLIER names no commit to compare with'
+    return
+  }
+  if (!isCommit(commit)) {
+    yield `earlier: BRIDGE_BENCH_EARLIER is ${commit}, which is no commit of this clone`
     return
   }
   const rounds = isQuick ? 2 : 10

@@ -1,5 +1,5 @@
 /** Two versions of the node, each a process with its own copy of one installation. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +56,11 @@ export async function openVersions(commit: string, workerCount: number): Promise
     throw error
   }
 }
+
+export const isCommit = (commit: string): boolean =>
+  spawnSync('git', ['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}^{commit}`], {
+    cwd: root,
+  }).status === 0
 
 /** Builds the program of a commit, and returns its file. */
 function build(commit: string, tree: string): string {

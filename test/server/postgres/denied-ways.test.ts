@@ -1,7 +1,7 @@
 /**
- * The owner denies an agent its access at one node. At the other one its event stream and its socket end. What it
- * had begun there is refused: a part of a package, a download, a claim, progress, an acknowledgement, a new stream.
- * `denied.test.ts` does the same with messages under traffic. Runs with
+ * The owner denies an agent its access at one node. At the other one its event stream and its socket end. That node
+ * also refuses the work that the agent had begun there: a part of a package, a download, a claim, progress, an
+ * acknowledgement, a new stream. `denied.test.ts` does the same with messages under traffic. Runs with
  * `BRIDGE_TEST_STORE=postgres`.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ describe.skipIf(!isOnPostgres)('an agent that the owner denies its access at ano
     await store?.close()
   })
 
-  /** What Ben does at the second node. Each act is one that he may do: he has done the like before. */
+  /** Begins Ben's work at the second node. He may do each act of it, because he has done the like before. */
   async function begun({ ada, ben }: AgentScene, there: TestAgent): Promise<Work> {
     const { id: outgoing } = await files.offer({ from: ben, to: ada, bytes, partSize })
     expect((await files.putPart(there, outgoing, 0, part(0))).status).toBe(200)
