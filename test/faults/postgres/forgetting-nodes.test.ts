@@ -9,13 +9,17 @@ import { rmSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { witnessPath } from '../../../server/storage/data-folder.ts'
-import { TestAgent } from '../../support/agent.ts'
 import { postgresOnly } from '../../support/one-store.ts'
-import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
-import { type ServerProcess, startServerProcess } from '../../support/process.ts'
+import type { ServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
-import { type Switch, startSwitch } from '../../support/switch.ts'
+import {
+  closeProxied,
+  LateSender,
+  type ProxiedNode,
+  readinessOf,
+  startProxied,
+} from '../lab/postgres/proxied-nodes.ts'
 import { startBehind } from '../lab/postgres/standby.ts'
 
 postgresOnly()
@@ -24,12 +28,7 @@ const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
 const rounds = Array.from({ length: promotions }, (_, index) => index + 1)
 const soon = { timeout: 15_000, interval: 100 }
 
-/** Without a shared store the nodes take no packages. */
-const quiet = { log_level: 'warn', package_bytes: '0' }
-
-interface Proxied {
-  readonly server: ServerProcess
-  readonly way: Switch
+interface Proxied extends ProxiedNode {
   /** Length of its log when the last database was lost. */
   readBefore: number
 }
@@ -40,15 +39,10 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
   let primary: Cluster
   let told: Proxied
   let other: Proxied
-  let people: People
-  let conversation: string
-  let session: TestAgent['session']
+  let sender: LateSender
 
   const startNode = async (name: string) => {
-    const way = await startSwitch(primary.port)
-    const settings = { ...quiet, database: way.urlOf(primary.url), node_name: name }
-    const server = await startServerProcess({ settings, joins: nodes[0]?.server })
-    const node: Proxied = { way, server, readBefore: 0 }
+    const node: Proxied = { ...(await startProxied(primary, name, nodes[0]?.server)), readBefore: 0 }
     nodes.push(node)
     return node
   }
@@ -58,37 +52,15 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
     clusters.push(primary)
     told = await startNode('told')
     other = await startNode('other')
-    people = await settlePeople(told.server, { message_budget: 1_000_000 })
-    conversation = await people.ada.conversationWith(people.ben.id)
-    session = people.ada.session
+    sender = await LateSender.settle(told)
   })
   afterAll(async () => {
-    for (const { server, way } of nodes.toReversed()) {
-      await server.close()
-      await way.close()
-    }
+    await closeProxied(nodes)
     for (const cluster of clusters) await cluster.close()
   })
 
-  /** The sender at a node. It dates its requests later than the floor of a loss, which is 30 s ahead. */
-  const senderAt = ({ server }: Proxied): TestAgent => {
-    const { keys, enrolled } = people.ada
-    const sender = new TestAgent(server.url, keys, enrolled, () => new Date(Date.now() + 29_000))
-    sender.session = session
-    return sender
-  }
-  const send = async (node: Proxied, body: string) => {
-    const sending = { conversation_id: conversation, recipient_agent_id: people.ben.id, type: 'note', body }
-    return (await senderAt(node).call({ target: '/api/v1/messages', body: sending })).status
-  }
-  /** `bridge server restored` has fenced all sessions. */
-  const startSession = async () => {
-    const sender = senderAt(told)
-    const start = () => sender.requestSession()
-    await expect.poll(async () => (await start()).status, soon).toBe(200)
-    session = await sender.startSession()
-  }
-  const readiness = async ({ server }: Proxied) => (await fetch(`${server.url}/api/ready`)).status
+  const send = (node: Proxied, body: string) => sender.send(node, body)
+  const startSession = () => sender.startSession(told, (status) => expect.poll(status, soon).toBe(200))
   const bodies = async () =>
     (await primary.query<{ body: string }>('SELECT body FROM messages ORDER BY id')).map(({ body }) => body)
   /** What a node has logged since the last database was lost. */
@@ -132,10 +104,10 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
       await loseAndWrite(`lost ${round}`, `later ${round}`)
       told.way.lead(primary.port)
       for (const node of [told, other]) {
-        await expect.poll(() => readiness(node), soon).toBe(503)
+        await expect.poll(() => readinessOf(node), soon).toBe(503)
         await expect.poll(() => logOf(node), soon).toContain('bridge server restored')
         expect(await send(node, 'refused')).toBe(503)
-        expect((await people.owner.call({ target: '/api/admin' })).status).toBe(503)
+        expect((await sender.people.owner.call({ target: '/api/admin' })).status).toBe(503)
       }
       expect(logOf(other)).toContain('another node found: the database has lost confirmed writes')
       expect((await bodies()).slice(-2)).toEqual([`on both ${round}`, `later ${round}`])
@@ -146,7 +118,7 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
       await other.server.kill('SIGTERM')
       const { stderr } = await restored(other.server)
       expect(stderr).toContain('lost confirmed writes')
-      await expect.poll(() => readiness(told), soon).toBe(200)
+      await expect.poll(() => readinessOf(told), soon).toBe(200)
       expect(told.server.pid).toBe(pid)
       expect(logOf(told)).toContain('it may lack writes that it confirmed to this node up to')
       await other.server.start()
@@ -162,20 +134,20 @@ describe.skipIf(!hasPostgres)('two nodes whose database fails over to a standby 
       for (const { way } of nodes) way.lead(standby.port)
       await expect.poll(() => send(other, 'later still'), soon).toBe(200)
       await expect(told.server.start()).rejects.toThrow('bridge server restored')
-      await expect.poll(() => readiness(other), soon).toBe(503)
+      await expect.poll(() => readinessOf(other), soon).toBe(503)
     })
 
     test('control: without the witness of the first node the loss is silent', async () => {
       await restored(told.server)
       await told.server.start()
-      await expect.poll(() => readiness(other), soon).toBe(200)
+      await expect.poll(() => readinessOf(other), soon).toBe(200)
       await startSession()
       await loseAndWrite(`lost silently ${round}`, 'last')
       await told.server.kill()
       rmSync(witnessPath(told.server.data))
       told.way.lead(primary.port)
       await told.server.start()
-      for (const node of [told, other]) expect(await readiness(node)).toBe(200)
+      for (const node of [told, other]) expect(await readinessOf(node)).toBe(200)
       expect(await bodies()).not.toContain(`lost silently ${round}`)
     })
   })

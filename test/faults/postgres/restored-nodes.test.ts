@@ -9,13 +9,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TestAgent } from '../../support/agent.ts'
 import { postgresOnly } from '../../support/one-store.ts'
-import { type People, settlePeople } from '../../support/people.ts'
 import { Cluster, hasPostgres } from '../../support/postgres-cluster.ts'
-import { type ServerProcess, startServerProcess } from '../../support/process.ts'
 import { program } from '../../support/program.ts'
-import { type Switch, startSwitch } from '../../support/switch.ts'
+import {
+  closeProxied,
+  LateSender,
+  type ProxiedNode,
+  readinessOf,
+  startProxied,
+} from '../lab/postgres/proxied-nodes.ts'
 
 postgresOnly()
 
@@ -23,61 +26,30 @@ const programs = process.env.BRIDGE_TEST_POSTGRES_BIN ?? ''
 const canDump = hasPostgres && existsSync(join(programs, 'pg_dump'))
 const soon = { interval: 100 }
 
-interface Proxied {
-  readonly server: ServerProcess
-  readonly way: Switch
-}
-
 describe.skipIf(!canDump)('two nodes whose database is restored in place', () => {
   const folder = canDump ? mkdtempSync(join(tmpdir(), 'bridge-')) : ''
   const dump = join(folder, 'earlier.sql')
-  const nodes: Proxied[] = []
+  const nodes: ProxiedNode[] = []
   let cluster: Cluster
-  let told: Proxied
-  let other: Proxied
-  let people: People
-  let conversation: string
-  let session: TestAgent['session']
-
-  const startNode = async (name: string) => {
-    const way = await startSwitch(cluster.port)
-    // Without a shared store the nodes take no packages.
-    const named = { node_name: name, database: way.urlOf(cluster.url) }
-    const settings = { ...named, log_level: 'warn', package_bytes: '0' }
-    const server = await startServerProcess({ settings, joins: nodes[0]?.server })
-    nodes.push({ server, way })
-    return { server, way }
-  }
+  let told: ProxiedNode
+  let other: ProxiedNode
+  let sender: LateSender
 
   beforeAll(async () => {
     cluster = await Cluster.start()
-    told = await startNode('told')
-    other = await startNode('other')
-    people = await settlePeople(told.server, { message_budget: 1_000_000 })
-    conversation = await people.ada.conversationWith(people.ben.id)
-    session = people.ada.session
+    told = await startProxied(cluster, 'told', undefined)
+    nodes.push(told)
+    other = await startProxied(cluster, 'other', told.server)
+    nodes.push(other)
+    sender = await LateSender.settle(told)
   })
   afterAll(async () => {
-    for (const { server, way } of nodes.toReversed()) {
-      await server.close()
-      await way.close()
-    }
+    await closeProxied(nodes)
     await cluster?.close()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** The sender at a node. It dates its requests later than the floor of `bridge server restored`. */
-  const senderAt = ({ server }: Proxied): TestAgent => {
-    const { keys, enrolled } = people.ada
-    const sender = new TestAgent(server.url, keys, enrolled, () => new Date(Date.now() + 29_000))
-    sender.session = session
-    return sender
-  }
-  const send = async (node: Proxied, body: string) => {
-    const sending = { conversation_id: conversation, recipient_agent_id: people.ben.id, type: 'note', body }
-    return (await senderAt(node).call({ target: '/api/v1/messages', body: sending })).status
-  }
-  const readiness = async ({ server }: Proxied) => (await fetch(`${server.url}/api/ready`)).status
+  const send = (node: ProxiedNode, body: string) => sender.send(node, body)
   const bodies = async () =>
     (await cluster.query<{ body: string }>('SELECT body FROM messages ORDER BY id')).map(({ body }) => body)
 
@@ -94,7 +66,7 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
   const writeDump = () =>
     promisify(execFile)(join(programs, 'pg_dump'), ['--clean', '--if-exists', '--file', dump, cluster.url])
   /** What a node has logged since then. */
-  const logOf = ({ server }: Proxied) => {
+  const logOf = ({ server }: ProxiedNode) => {
     const before = server.errors.length
     return () => server.errors.slice(before)
   }
@@ -107,11 +79,7 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
       { env: { ...process.env, BRIDGE_DATABASE_URL: cluster.url } },
     )
   }
-  const startSession = async (node: Proxied) => {
-    const sender = senderAt(node)
-    await expect.poll(async () => (await sender.requestSession()).status, soon).toBe(200)
-    session = await sender.startSession()
-  }
+  const startSession = () => sender.startSession(told, (status) => expect.poll(status, soon).toBe(200))
 
   test('a node that ran meanwhile misses its own beats, although it was told of no lost write', async () => {
     await expect.poll(() => send(told, 'kept'), soon).toBe(200)
@@ -125,11 +93,11 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
     await restore()
     other.way.lead(cluster.port)
     await expect.poll(() => other.server.errors, soon).toContain('older than the last beat of this node')
-    expect(await readiness(other)).toBe(503)
+    expect(await readinessOf(other)).toBe(503)
     expect(await send(other, 'refused')).toBe(503)
     told.way.lead(cluster.port)
     await expect.poll(() => told.server.errors, soon).toContain('bridge server restored')
-    expect(await readiness(told)).toBe(503)
+    expect(await readinessOf(told)).toBe(503)
     expect(await bodies()).toEqual(['kept'])
   })
 
@@ -153,13 +121,13 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
     for (const { server } of nodes) await server.kill('SIGTERM')
     await accept()
     for (const { server } of nodes) await server.start()
-    await startSession(told)
+    await startSession()
     await expect.poll(() => send(other, 'kept too'), soon).toBe(200)
     await loseWhileStopped('lost too', 'later')
     const logs = [logOf(told), logOf(other)] as const
     await expect(told.server.start()).rejects.toThrow()
     await expect.poll(logs[0], soon).toContain('the database has lost confirmed writes: for ')
-    await expect.poll(() => readiness(other), soon).toBe(503)
+    await expect.poll(() => readinessOf(other), soon).toBe(503)
     await expect.poll(logs[1], soon).toContain('another node found: the database has lost confirmed writes')
     expect((await bodies()).slice(-2)).toEqual(['kept too', 'later'])
   })
@@ -168,11 +136,11 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
     await other.server.kill('SIGTERM')
     await accept()
     for (const { server } of nodes) await server.start()
-    await startSession(told)
+    await startSession()
     await loseWhileStopped('lost silently', 'last')
     await cluster.query('DELETE FROM kept_epochs')
     await told.server.start()
-    for (const node of nodes) await expect.poll(() => readiness(node), soon).toBe(200)
+    for (const node of nodes) await expect.poll(() => readinessOf(node), soon).toBe(200)
     expect(await bodies()).not.toContain('lost silently')
   })
 })
