@@ -148,7 +148,7 @@ inChromium('a screen reader', () => {
     for (let tries = 0; tries < 12 && !(await timer.isVisible()); tries += 1) {
       await password.fill(`not the password ${tries}`)
       const answered = page.waitForResponse((reply) => reply.url().endsWith('/api/admin/session'))
-      await page.keyboard.press('Enter')
+      await password.press('Enter')
       await answered
       await page.getByRole('alert').waitFor()
     }

@@ -132,11 +132,12 @@ inChromium('an administrator', () => {
     const { page, faults, close } = await chromium.visitor(bridge.url)
     await page.goto(`${bridge.url}/sign-in`)
     await page.getByLabel('Name').fill(ownerName)
+    const password = page.getByLabel('Password', { exact: true })
     const words = page.getByText(/^Too many tries\. Try again in \d+ s/)
     for (let tries = 0; tries < 12 && !(await words.isVisible()); tries += 1) {
-      await page.getByLabel('Password', { exact: true }).fill(`not the password ${tries}`)
+      await password.fill(`not the password ${tries}`)
       const answered = page.waitForResponse((reply) => reply.url().endsWith('/api/admin/session'))
-      await page.keyboard.press('Enter')
+      await password.press('Enter')
       await answered
       await page.getByRole('alert').waitFor()
     }
