@@ -24,10 +24,17 @@ import { contractAsValues } from './esbuild.contract.ts'
 import { buildPortal } from './esbuild.portal.ts'
 
 const root = import.meta.dirname
-const out = resolve(process.argv[2] ?? join(root, 'dist'))
+const [named = join(root, 'dist')] = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const out = resolve(named)
 
-/** Packages of many small files that every start would load: faster inside. All others stay outside. */
+/** Packages of many small files that every start of a command would load: faster inside. All others stay outside. */
 const bundledPackages = ['commander', 'typebox']
+
+/**
+ * Packages outside of the server's part: the first has compiled code, and a server may never need the others. All
+ * others are inside, because a start finds and reads one file sooner than hundreds.
+ */
+const outsideOfServer = ['better-sqlite3', 'undici', 'pg-native', 'bufferutil', 'utf-8-validate']
 
 /** Modules that are bundles of their own; importing one of them lazily loads its file. */
 const boundaries: Readonly<Record<string, string>> = {
@@ -70,12 +77,13 @@ const outside: Plugin = {
   name: 'packages-outside',
   setup({ onResolve }) {
     onResolve({ filter: /^[^./]/ }, ({ kind, path }) =>
-      kind === 'entry-point' || bundledPackages.some((name) => path === name || path.startsWith(`${name}/`))
-        ? undefined
-        : { path, external: true },
+      kind === 'entry-point' || isOf(bundledPackages, path) ? undefined : { path, external: true },
     )
   },
 }
+
+const isOf = (packages: readonly string[], path: string): boolean =>
+  packages.some((name) => path === name || path.startsWith(`${name}/`))
 
 /** commander needs processes only for commands that are programs of their own, which it is never asked for. */
 const withoutProcesses: Plugin = {
@@ -108,6 +116,14 @@ const program: BuildOptions = {
   format: 'cjs',
   define: { ...common.define, 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   plugins: [boundary, withoutProcesses, outside],
+}
+
+/** Its lines stay as they are, so that the stack of an error in its log can be read. */
+const server: BuildOptions = {
+  ...program,
+  entryPoints: ['server/main.ts'],
+  external: outsideOfServer,
+  plugins: [boundary],
 }
 
 /** Parts whose reading is most of a short command's time. */
@@ -156,7 +172,7 @@ const [cli, hooks, client, read, ...others] = await Promise.all([
   bundle('hooks.cjs', hook),
   bundle('client.cjs', sdk),
   bundle('reader.cjs', reader),
-  bundle('server.cjs', { ...program, entryPoints: ['server/main.ts'] }),
+  bundle('server.cjs', server),
   bundle('helper.cjs', helper),
   bundle('bridge.cjs', launcher),
   bundle('sdk/index.js', { ...library, format: 'esm' }),
@@ -227,11 +243,18 @@ function licences(metafiles: readonly Metafile[]): string {
   return [...packages]
     .sort()
     .map((name) => {
-      const [file] = globSync('{LICENSE,LICENCE,license}*', { cwd: join(root, 'node_modules', name) })
-      if (file === undefined) throw new Error(`${name} is bundled but has no licence file`)
-      return `${name}\n\n${readFileSync(join(root, 'node_modules', name, file), 'utf8').trim()}\n`
+      const folder = join(root, 'node_modules', name)
+      const [file] = globSync('{LICENSE,LICENCE,license}*', { cwd: folder })
+      return `${name}\n\n${file === undefined ? statedIn(folder) : readFileSync(join(folder, file), 'utf8').trim()}\n`
     })
     .join('\n')
+}
+
+/** What a package without a licence file says of its licence. */
+function statedIn(folder: string): string {
+  const { license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  if (!license || !author) throw new Error(`${folder} is bundled but does not say its licence and its author`)
+  return `${license}, ${author.name ?? author}`
 }
 
 /**
