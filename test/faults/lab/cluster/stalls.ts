@@ -44,7 +44,10 @@ export function stallsOf(steps: readonly Step[], undisturbedMs: number): (Step &
     })
 }
 
-/** For each victim the number of its kills, and the step that took the longest time beyond the usual one. */
+/**
+ * For each victim the number of its kills, and the step that took the longest time beyond the usual one. A step
+ * belongs to the last kill before its end, and to no other.
+ */
 export function worstStalls(
   steps: readonly Step[],
   rounds: readonly Round[],
@@ -52,8 +55,11 @@ export function worstStalls(
 ): Map<Round['victim'], Worst> {
   const worst = new Map<Round['victim'], Worst>()
   const stalls = stallsOf(steps, rounds[0]?.fromMs ?? Number.POSITIVE_INFINITY)
-  for (const { victim, fromMs, toMs } of rounds) {
-    const beside = stalls.filter(({ begunMs, endedMs }) => endedMs >= fromMs && begunMs <= toMs)
+  for (const [index, { victim, fromMs, toMs }] of rounds.entries()) {
+    const nextMs = rounds[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY
+    const beside = stalls.filter(
+      ({ begunMs, endedMs }) => endedMs >= fromMs && endedMs < nextMs && begunMs <= toMs,
+    )
     const own = beside.toSorted((one, other) => other.ms - one.ms)[0]
     if (own === undefined) throw new Error(`no step of the story ran beside the kill of ${victim}`)
     const { kills, slow, stall } = worst.get(victim) ?? { kills: 0, slow: 0, stall: own }
