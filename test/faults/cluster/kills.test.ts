@@ -31,6 +31,11 @@ const why = lacking || (long === undefined ? 'BRIDGE_CLUSTER_KILLS' : '')
 
 const print = (line: string) => process.stderr.write(`${line}\n`)
 
+const tell = (worst: ReturnType<typeof worstStalls>) => {
+  for (const [victim, { kills: times, slow, stall }] of worst)
+    print(`${victim}, ${times} kills, ${slow} over the bound: ${toldOf(stall)}`)
+}
+
 describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, () => {
   let scene: Scene
   let waiters: Waiters
@@ -69,13 +74,14 @@ describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, 
         await scene.plays(2)
         print(`${victim}: ${Math.round(performance.now() - fromMs)} ms`)
         rounds.push({ victim, fromMs, toMs: performance.now() })
-        if ((round + 1) % controlEvery === 0) rounds.push(await undisturbed())
+        if ((round + 1) % controlEvery > 0) continue
+        rounds.push(await undisturbed())
+        tell(worstStalls(scene.steps, rounds, stallWithinMs))
       }
       const { wrong } = await scene.end()
       print(wrong.join('\n'))
       const worst = worstStalls(scene.steps, rounds, stallWithinMs)
-      for (const [victim, its] of worst)
-        print(`${victim}, ${its.kills} kills, ${its.slow} over the bound: ${toldOf(its.stall)}`)
+      tell(worst)
       for (const transport of listenTransports) print(toldOfReturns(returns, transport))
       expect(wrong).toEqual([])
       worst.delete('nobody')
