@@ -13,8 +13,7 @@ import type { Pace } from '../sdk/parts/receive.ts'
 import type { Bus } from './bus/bus.ts'
 import { createClient } from './client-package/client.ts'
 import type { Config } from './config.ts'
-import { any, type CommitListeners } from './database/commit-listeners.ts'
-import { nodeLane } from './database/lanes.ts'
+import type { CommitListeners } from './database/commit-listeners.ts'
 import type { NodeDatabase } from './database/node-database.ts'
 import { TaskSides } from './database/task-sides.ts'
 import { createOffers } from './delivery/in-flight.ts'
@@ -25,6 +24,7 @@ import { createOwnerWaits } from './delivery/owner-waits.ts'
 import { createPresence } from './delivery/presence.ts'
 import { createPresenceChanges } from './delivery/presence-changes.ts'
 import { createReceipts } from './delivery/receipts.ts'
+import { shareCommits } from './delivery/shared-commits.ts'
 import { sharePresence } from './delivery/shared-presence.ts'
 import { createStreams } from './delivery/streams.ts'
 import { createWakeups } from './delivery/wakeups.ts'
@@ -110,10 +110,7 @@ export function createContext(parts: ContextParts) {
   const { config, store, clock, monotonicMs, random, stopping, bus, commits } = parts
   const hostHistories = createHostHistories()
   const presenceChanges = createPresenceChanges()
-  commits.onOwn((lane) => (lane === nodeLane ? bus.tell('sign_in', any) : bus.tell('commit', lane)))
-  bus.hear('commit', commits.notifyOf)
-  bus.hear('sign_in', commits.notifyOf)
-  bus.onGap(() => commits.notifyOf(any))
+  shareCommits(bus, commits)
   const sharing = sharePresence(parts, presenceChanges)
   const presence = createPresence(store.steady, config.maxWaits, presenceChanges, sharing?.shared)
   sharing?.follow(presence)

@@ -1,13 +1,15 @@
 /**
- * After an interval in which notices of other nodes may have been lost, four parts of the server that live by such
- * notices read again. `postgres/denied.test.ts` shows the views of owners.
+ * After an interval in which notices of other nodes may have been lost, the five parts of the server that live by such
+ * notices read again.
  */
 import { expect, test, vi } from 'vitest'
 import { noBus } from '../../../server/bus/bus.ts'
+import { createCommitListeners } from '../../../server/database/commit-listeners.ts'
 import type { Listener, Listeners, OthersSummary } from '../../../server/database/listeners.ts'
 import type { Reader } from '../../../server/database/reader.ts'
 import { followOtherNodes, OtherNodes } from '../../../server/delivery/other-nodes.ts'
 import { OwnListeners } from '../../../server/delivery/own-listeners.ts'
+import { shareCommits } from '../../../server/delivery/shared-commits.ts'
 import { createWakeups } from '../../../server/delivery/wakeups.ts'
 import { createIdentities } from '../../../server/identity/identities.ts'
 
@@ -57,6 +59,18 @@ test('every open wait is woken, and none of an agent that has left', () => {
   wakeups.subscribe('cleo', () => woken.push('cleo'))()
   bus.gap()
   expect(woken).toEqual(['ada', 'ben'])
+})
+
+test('the live views of every project read again, and none that was closed', () => {
+  const bus = gappyBus()
+  const commits = createCommitListeners()
+  shareCommits(bus, commits)
+  const read: string[] = []
+  commits.subscribe('first', () => read.push('first'))
+  commits.subscribe('second', () => read.push('second'))
+  commits.subscribe('third', () => read.push('third'))()
+  bus.gap()
+  expect(read).toEqual(['first', 'second'])
 })
 
 test('every credential is read again', async () => {
