@@ -4,7 +4,8 @@
  * lost. If a node is killed, a wait that it had is back at another node within two seconds, and a message for it
  * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and twenty have each process.
  * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
- * its bounds need a machine without other work. The control is the same story without a kill, after each twenty: its
+ * its bounds need a machine without other work. Four writers beside the story send without a pause, and fill two slow
+ * cores: `BRIDGE_CLUSTER_WRITERS=1` leaves room. The control is the same story without a kill, after each twenty: its
  * worst step tells whether the machine was quiet.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +22,7 @@ const long = process.env.BRIDGE_CLUSTER_KILLS
 const kills = Number(long ?? 0)
 const only = process.env.BRIDGE_CLUSTER_VICTIM
 const killed = victims.filter((victim) => only === undefined || victim === only)
+const writers = Number(process.env.BRIDGE_CLUSTER_WRITERS ?? 4)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const stallWithinMs = 2000
 /** Kills from one control to the next. */
@@ -40,7 +42,7 @@ describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, 
   let scene: Scene
   let waiters: Waiters
   beforeAll(async () => {
-    scene = await Scene.start({ seed })
+    scene = await Scene.start({ seed, writers })
     waiters = await Waiters.start(scene.harness)
   })
   afterAll(async () => {
