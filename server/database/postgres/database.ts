@@ -28,6 +28,7 @@ import { migrate } from './migrate.ts'
 import { readMoved, settleArrival } from './moving.ts'
 import { isLedByOther, joinDatabase } from './nodes.ts'
 import { openNonces } from './nonces.ts'
+import { Opening } from './opening.ts'
 import { learnPooling } from './pooler.ts'
 import { requireFit, requireLocks } from './probe.ts'
 import { createReader } from './reader.ts'
@@ -146,9 +147,10 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const runsSideBySide = options.merges !== false
     // A pooler that forgets named statements cannot tell the types of their parameters.
     const merges = runsSideBySide && settings.forgetsNames !== true
+    const opening = new Opening(monotonicMs)
     const writer = createWriter({
       ...{ runsSideBySide, merges },
-      ...{ link, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
+      ...{ link, opening, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
       untilSpace: (signal) => untilSpace(settings, signal),
@@ -156,7 +158,9 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     })
     const sharedLink = new Link(settings)
     sharedLink.check = check
-    const reader = createReader({ settings, connections: readConnections, check, merges, monotonicMs })
+    const reader = createReader({
+      ...{ settings, opening, connections: readConnections, check, merges, monotonicMs },
+    })
     const nodes = membership ?? loneNode('', undefined, clock)
     // Connections that are open keep their place over a failover, and other nodes may have written since a
     // loss.

@@ -24,7 +24,7 @@ import {
   type Statement,
 } from './connection.ts'
 import { fateOf, type Link, type Linked } from './link.ts'
-import { Opening } from './opening.ts'
+import type { Opening } from './opening.ts'
 import { type Timeline, timelineText } from './timeline.ts'
 import { Posted } from './unit-view.ts'
 import { NeedsSavepointsError, Units, type UnitsChance } from './units.ts'
@@ -59,6 +59,7 @@ export interface GroupNode {
 
 export interface GroupOptions extends UnitsChance {
   readonly link: Link
+  readonly opening: Opening
   readonly ids: Ids
   readonly steady: WrittenSteadyClock
   /** Undefined for a command on the host, which writes no readings. */
@@ -131,13 +132,11 @@ export class Groups {
   /** Requests whose lane was not free once. */
   readonly #waited = new WeakSet<LanedRequest>()
   readonly #units: Units
-  readonly #opening: Opening
   #commitBeganMs = 0
 
   constructor(options: GroupOptions) {
     this.#options = options
     this.#units = new Units(options)
-    this.#opening = new Opening(options.monotonicMs)
   }
 
   /** @throws GroupFailedError if nothing was stored or the outcome is unknown */
@@ -203,8 +202,12 @@ export class Groups {
   }
 
   async #linked(): Promise<Linked> {
+    const { link, opening } = this.#options
     try {
-      return await this.#opening.get(() => this.#options.link.get())
+      return await opening.get(
+        () => link.get(),
+        () => link.current,
+      )
     } catch (error) {
       throw new GroupFailedError(error)
     }
@@ -299,7 +302,7 @@ export class Groups {
       if (isStatementError(answer)) throw answer
       const fate = await fateOf(link, { xid, server, withinMs: askWithinMs, monotonicMs })
       if (fate === 'aborted') throw answer
-      if (fate === 'unknown') throw new GroupFailedError(answer, link.isOpen)
+      if (fate === 'unknown') throw new GroupFailedError(answer, link.current !== undefined)
     } else if (answer.command !== 'COMMIT') {
       const failed = results.find((each) => each.status === 'rejected')
       throw failed?.reason ?? new Error('the transaction was rolled back')

@@ -25,14 +25,15 @@ export class Link {
     this.#settings = settings
   }
 
-  /** Whether the last connection that was opened can still be used. */
-  get isOpen(): boolean {
-    return this.#linked !== undefined && !this.#linked.connection.isBroken
+  /** The last connection that was opened, if it can still be used. */
+  get current(): Linked | undefined {
+    return this.#linked?.connection.isBroken === false ? this.#linked : undefined
   }
 
   /** Callers that need a new connection at the same time get the same one. @throws the error of connecting */
   async get(): Promise<Linked> {
-    if (this.#linked !== undefined && this.isOpen) return this.#linked
+    const { current } = this
+    if (current !== undefined) return current
     this.#opening ??= this.#connect().finally(() => {
       this.#opening = undefined
     })
@@ -73,7 +74,7 @@ async function serverOf(connection: PostgresConnection): Promise<string> {
 
 export type Fate = 'committed' | 'aborted' | 'unknown'
 
-const askEveryMs = 50
+const askEveryMs = 100
 
 interface Lost {
   readonly xid: string

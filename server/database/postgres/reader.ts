@@ -19,12 +19,13 @@ import type { Db } from '../tables.ts'
 import { UnitEndedError } from '../tx.ts'
 import { type ConnectionSettings, isStatementError, isTrouble, PostgresConnection } from './connection.ts'
 import { MergedStatements } from './merged.ts'
-import { Opening } from './opening.ts'
+import type { Opening } from './opening.ts'
 import { PostgresView } from './unit-view.ts'
 import { Wave } from './wave.ts'
 
 export interface ReaderOptions {
   readonly settings: ConnectionSettings
+  readonly opening: Opening
   /** Runs on each new connection before anything else. */
   readonly check?: (connection: PostgresConnection) => Promise<void>
   readonly connections: number
@@ -64,7 +65,6 @@ class ReadQueue {
   readonly #running = new Set<Promise<void>>()
   readonly #idle: PostgresConnection[] = []
   readonly #merged: MergedStatements | undefined
-  readonly #opening: Opening
   #workers = 0
   #isClosed = false
   #whenIdle = () => {}
@@ -72,7 +72,6 @@ class ReadQueue {
   constructor(options: ReaderOptions) {
     this.#options = options
     this.#merged = options.merges === false ? undefined : new MergedStatements()
-    this.#opening = new Opening(options.monotonicMs)
   }
 
   get length(): number {
@@ -140,10 +139,15 @@ class ReadQueue {
     const inTime = batch.filter(({ askedMs }) => askedMs >= earliestMs)
     for (const { askedMs, reject } of batch) if (askedMs < earliestMs) reject(unavailable())
     if (inTime.length === 0) return []
-    const idle = this.#takeIdle()
-    const connection = idle ?? (await this.#opening.get(() => this.#open()))
+    let isNew = true
+    const idle = () => {
+      const connection = this.#takeIdle()
+      isNew = connection === undefined
+      return connection
+    }
+    const connection = await this.#options.opening.get(() => this.#open(), idle)
     try {
-      return await this.#runOn(connection, inTime, { isAlone, isNew: idle === undefined })
+      return await this.#runOn(connection, inTime, { isAlone, isNew })
     } finally {
       if (!connection.isBroken) this.#idle.push(connection)
     }

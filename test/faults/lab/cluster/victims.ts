@@ -75,7 +75,8 @@ async function killProcess(cluster: Cluster | undefined, type: string, chance: C
   const before = await startOf()
   const killedMs = performance.now()
   process.kill(pid, 'SIGKILL')
-  while ((await startOf().catch(() => before)) === before) await sleep(20)
+  // Each try costs the server a process while it recovers.
+  while ((await startOf().catch(() => before)) === before) await sleep(200)
   const awayMs = Math.round(performance.now() - killedMs)
   if (awayMs >= longRecoveryMs)
     process.stderr.write(`${type}: no connection for ${awayMs} ms:\n${cluster.logEnd}\n`)
