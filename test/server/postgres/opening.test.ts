@@ -1,88 +1,99 @@
-/** Callers that need a connection open one after the other, and share the failures of an outage. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
-import { DatabaseUnreachableError } from '../../../server/database/postgres/connection.ts'
-import { Opening } from '../../../server/database/postgres/opening.ts'
+/**
+ * Requests while the database cannot be reached. They wait for it in its first 1.5 seconds, by a clock that the
+ * test holds. Runs with `BRIDGE_TEST_STORE=postgres`.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../../../server/config.ts'
+import { nodeLane } from '../../../server/database/lanes.ts'
+import type { NodeDatabase } from '../../../server/database/node-database.ts'
+import { createDatabaseClock } from '../../../server/database/postgres/clock.ts'
+import { openPostgresDatabase } from '../../../server/database/postgres/database.ts'
+import { makeInstallation } from '../../support/installation.ts'
+import { dropDatabase, isOnPostgres, storeSettings } from '../../support/postgres.ts'
+import { type Switch, startSwitch } from '../../support/switch.ts'
+import { add } from '../database/store.ts'
 
-const place = { host: '127.0.0.1', port: 5432, database: 'bridge' }
-const unreachable = () => new DatabaseUnreachableError(place as never, new Error('it is starting up'))
-
-/** Connections that are opened, counted, and each open for as long as the test wants. */
-function opened() {
-  const idle: number[] = []
-  const counts = { opens: 0, atOnce: 0, most: 0 }
-  const open = async () => {
-    counts.opens += 1
-    counts.atOnce += 1
-    counts.most = Math.max(counts.most, counts.atOnce)
-    await sleep(20)
-    counts.atOnce -= 1
-    return counts.opens
-  }
-  return { idle, counts, open }
-}
-
-test('one caller opens at a time, and the others get what has become idle', async () => {
-  const { idle, counts, open } = opened()
-  const opening = new Opening(() => performance.now())
-  const use = async () => {
-    const connection = await opening.get(open, () => idle.pop())
-    // Ends before the next one is open.
-    await sleep(1)
-    idle.push(connection)
-  }
-  await Promise.all(Array.from({ length: 8 }, use))
-  expect(counts.most).toBe(1)
-  expect(counts.opens).toBeLessThan(8)
-})
-
-test('no caller opens while a connection is idle', async () => {
-  const { counts, open } = opened()
-  const opening = new Opening(() => performance.now())
-  expect(await opening.get(open, () => 7)).toBe(7)
-  expect(counts.opens).toBe(0)
-})
-
-test('all callers of an outage share its tries, and go on as soon as it ends', async () => {
-  const opening = new Opening(() => performance.now())
-  let tries = 0
-  const open = async () => {
-    tries += 1
-    if (tries <= 3) throw unreachable()
-    return tries
-  }
-  const found = await Promise.all(Array.from({ length: 6 }, () => opening.get(open)))
-  expect(found.toSorted()).toEqual([4, 5, 6, 7, 8, 9])
-})
-
-test('a later caller of an outage that lasts 1.5 s is refused at once, and each of its callers by then', async () => {
+describe.skipIf(!isOnPostgres)('a database that cannot be reached', () => {
+  const data = isOnPostgres ? mkdtempSync(join(tmpdir(), 'bridge-')) : ''
+  const { database: url = 'postgres://127.0.0.1' } = storeSettings(data)
+  const port = Number(new URL(url).port)
   let nowMs = 0
-  const opening = new Opening(() => nowMs)
-  const open = async (): Promise<never> => {
-    nowMs += 1500
-    throw unreachable()
-  }
-  const all = await Promise.allSettled(Array.from({ length: 4 }, () => opening.get(open)))
-  expect(all.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
-  await expect(opening.get(open)).rejects.toThrow('it is starting up')
-  expect(nowMs).toBe(3000)
-})
+  let way: Switch
+  let store: NodeDatabase
 
-test('a try that hangs keeps no other caller for longer than half a second', async () => {
-  const opening = new Opening(() => performance.now())
-  const { promise: never, resolve } = Promise.withResolvers<string>()
-  const hanging = opening.get(() => never)
-  expect(await opening.get(async () => 'other')).toBe('other')
-  resolve('late')
-  expect(await hanging).toBe('late')
-})
-
-test('another fault than an outage is that of its caller alone', async () => {
-  const opening = new Opening(() => performance.now())
-  const refused = opening.get(async () => {
-    throw new Error('it has forgotten writes')
+  beforeAll(async () => {
+    await makeInstallation(readConfig({ data }, {}))
+    way = await startSwitch(port)
+    const clock = () => new Date()
+    const monotonicMs = () => nowMs
+    store = await openPostgresDatabase({
+      ...{ url: way.urlOf(url), clock, monotonicMs, random: randomBytes },
+      databaseClock: createDatabaseClock(monotonicMs, clock),
+      onFatal: () => {},
+      onEffectError: () => {},
+    })
   })
-  const other = opening.get(async () => 'opened')
-  await expect(refused).rejects.toThrow('it has forgotten writes')
-  expect(await other).toBe('opened')
+  afterAll(async () => {
+    await store.close()
+    await way.close()
+    await dropDatabase(data)
+    rmSync(data, { recursive: true })
+  })
+
+  const requests = {
+    read: () => store.reader.read((db) => db.selectFrom('server').select('server_id').execute()),
+    write: () => store.writer.write(nodeLane, (tx) => add(tx, `owner-${randomBytes(4).toString('hex')}`)),
+  }
+
+  test('reads that find all their connections cut open new ones', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      // Reads of different turns of the event loop run on different connections.
+      const turns = Array.from({ length: 8 }, () => new Promise((resolve) => setImmediate(resolve)))
+      await Promise.all(turns.map((turn) => turn.then(requests.read)))
+      way.lead(port)
+      await Promise.all([requests.read(), requests.read()])
+    }
+  })
+
+  describe.each(['read', 'write'] as const)('a %s', (kind) => {
+    const request = requests[kind]
+    /** Resolves once so many connections more were cut. */
+    const cuts = async (more: number) => {
+      const wanted = way.refused + more
+      await expect.poll(() => way.refused).toBeGreaterThanOrEqual(wanted)
+    }
+
+    test('waits for it in the first 1.5 seconds', async () => {
+      way.isolate()
+      const answer = request()
+      await cuts(2)
+      nowMs += 1499
+      await cuts(2)
+      way.lead(port)
+      await answer
+    })
+
+    test('is refused afterwards, and later ones at once, until it is reached again', async () => {
+      way.isolate()
+      const first = request()
+      const refused = expect(first).rejects.toMatchObject({ code: 'unavailable' })
+      await cuts(2)
+      nowMs += 1500
+      await refused
+      const before = way.refused
+      await expect(request()).rejects.toMatchObject({ code: 'unavailable' })
+      expect(way.refused).toBe(before + 1)
+      way.lead(port)
+      await request()
+      way.isolate()
+      const waits = request()
+      await cuts(2)
+      way.lead(port)
+      await waits
+    })
+  })
 })
