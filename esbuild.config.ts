@@ -21,6 +21,7 @@ import { join, resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { buildClient } from './esbuild.client.ts'
 import { contractAsValues } from './esbuild.contract.ts'
+import { licencesOf } from './esbuild.licences.ts'
 import { buildPortal } from './esbuild.portal.ts'
 
 const root = import.meta.dirname
@@ -28,13 +29,17 @@ const [named = join(root, 'dist')] = process.argv.slice(2).filter((word) => !wor
 const out = resolve(named)
 
 /** Packages of many small files that every start of a command would load: faster inside. All others stay outside. */
-const bundledPackages = ['commander', 'typebox']
+const bundledPackages = ['commander']
 
 /**
- * Packages outside of the server's part: the first has compiled code, and a server may never need the others. All
- * others are inside, because a start finds and reads one file sooner than hundreds.
+ * Packages outside of the server's part: one with compiled code, one that only a server with an object store loads, and
+ * four that others would use if they were installed, which we do not do. All others are inside, because a start finds
+ * and reads one file sooner than hundreds.
  */
-const outsideOfServer = ['better-sqlite3', 'undici', 'pg-native', 'bufferutil', 'utf-8-validate']
+const outsideOfServer = [
+  ...['better-sqlite3', 'undici'],
+  ...['pg-native', 'bufferutil', 'utf-8-validate', 'supports-color'],
+]
 
 /** Modules that are bundles of their own; importing one of them lazily loads its file. */
 const boundaries: Readonly<Record<string, string>> = {
@@ -123,6 +128,9 @@ const server: BuildOptions = {
   ...program,
   entryPoints: ['server/main.ts'],
   external: outsideOfServer,
+  // The wrapper of pg for ES modules repeats the names of its classes. esbuild would make them unique, and the log would
+  // say `DatabaseError2`.
+  alias: { pg: join(root, 'node_modules/pg/lib/index.js') },
   plugins: [boundary],
 }
 
@@ -208,9 +216,12 @@ await buildClient({
   reader,
   sdk,
   helper,
-  licences,
+  licences: (metafiles) => licencesOf(root, metafiles),
 })
-writeFileSync(join(out, 'LICENSES.txt'), licences([cli, hooks, client, read, ...others, portal.metafile]))
+writeFileSync(
+  join(out, 'LICENSES.txt'),
+  licencesOf(root, [cli, hooks, client, read, ...others, portal.metafile]),
+)
 if (!process.argv.includes('--no-types')) declareTypes()
 if (out === join(root, 'dist')) linkForNpx()
 
@@ -232,29 +243,6 @@ function requireLight(file: string, { inputs }: Metafile, own: RegExp): void {
     if (heavy)
       throw new Error(`${file}: ${path} imports ${heavy.path} at once: use import() where it is needed`)
   }
-}
-
-/** The licences of the packages whose code is inside the bundles. */
-function licences(metafiles: readonly Metafile[]): string {
-  const paths = metafiles.flatMap(({ inputs }) => Object.keys(inputs))
-  const packages = new Set(
-    paths.flatMap((path) => path.match(/(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1] ?? []),
-  )
-  return [...packages]
-    .sort()
-    .map((name) => {
-      const folder = join(root, 'node_modules', name)
-      const [file] = globSync('{LICENSE,LICENCE,license}*', { cwd: folder })
-      return `${name}\n\n${file === undefined ? statedIn(folder) : readFileSync(join(folder, file), 'utf8').trim()}\n`
-    })
-    .join('\n')
-}
-
-/** What a package without a licence file says of its licence. */
-function statedIn(folder: string): string {
-  const { license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  if (!license || !author) throw new Error(`${folder} is bundled but does not say its licence and its author`)
-  return `${license}, ${author.name ?? author}`
 }
 
 /**

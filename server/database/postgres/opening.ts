@@ -4,8 +4,9 @@
  * fills no queue. If one process of a server with a synchronous standby crashes, the server accepts connections
  * again after about a second.
  *
- * Callers open one connection after the other, and take one that has become idle meanwhile. A server that comes back
- * would otherwise start a process for each caller of each node at the same time, and all of them would answer later.
+ * A caller waits half a second for the tries of others, and takes a connection that has become idle meanwhile. A
+ * server that comes back would otherwise start a process for each caller of each node at the same time, and all of
+ * them would answer later.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
@@ -13,45 +14,69 @@ import { DatabaseUnreachableError } from './connection.ts'
 const waitsForMs = 1500
 /** A recovering server starts a process for each try. */
 const againAfterMs = 100
-/** A try that takes longer does not keep the other callers waiting: one lost packet takes a second. */
-const othersWaitMs = 500
+/** A lost packet delays a try by a second, and other callers by no more than this. */
+const usualOthersWaitMs = 500
 
-/** How a try ended. */
-type Ending = 'opened' | 'failed' | { readonly unreachable: DatabaseUnreachableError }
+/** How a try ended. Callers that have waited for it share an outage, and no other fault. */
+type Ending = 'opened' | 'failed' | DatabaseUnreachableError
 
 export class Opening {
   readonly #monotonicMs: () => number
+  readonly #othersWaitMs: number
+  #trying: Promise<Ending> | undefined
   /** When the first try of the outage began. */
   #awaySinceMs: number | undefined
-  #trying: Promise<Ending> | undefined
+  /** When a try last succeeded. */
+  #openedMs = Number.NEGATIVE_INFINITY
 
-  constructor(monotonicMs: () => number) {
+  constructor(monotonicMs: () => number, othersWaitMs = usualOthersWaitMs) {
     this.#monotonicMs = monotonicMs
+    this.#othersWaitMs = othersWaitMs
   }
 
   /**
-   * Repeats `open` while it is worth it, unless `idle` returns a connection. Callers share the failure of a try.
+   * Returns what `idle` has, or else what `open` opens, which is repeated while it is worth it.
    *
-   * @throws the last error of `open`
+   * @throws the last error of `open`, which may be that of another caller
    */
   async get<T>(open: () => Promise<T>, idle: () => T | undefined = () => undefined): Promise<T> {
-    for (;;) {
-      const found = idle()
-      if (found !== undefined) return found
-      const beganMs = this.#monotonicMs()
-      // Nothing may run between the look for another try and the begin of one.
-      const ending = this.#trying && (await inTime(this.#trying))
-      if (ending === undefined) {
-        const opened = await this.#try(open, beganMs)
-        if (opened !== undefined) return opened.value
-      } else if (typeof ending === 'object') this.#requireWorth(ending.unreachable)
-      else continue
-      await sleep(againAfterMs)
+    const found = idle()
+    if (found === undefined) return this.#wait(open, idle)
+    this.#awaySinceMs = undefined
+    return found
+  }
+
+  async #wait<T>(open: () => Promise<T>, idle: () => T | undefined): Promise<T> {
+    const patience = new Patience(this.#othersWaitMs)
+    let failure: DatabaseUnreachableError | undefined
+    try {
+      for (;;) {
+        const found = idle()
+        if (found !== undefined) {
+          this.#awaySinceMs = undefined
+          return found
+        }
+        if (failure !== undefined) {
+          this.#requireWorth(failure)
+          failure = undefined
+          await sleep(againAfterMs)
+        } else if (this.#trying === undefined || patience.isOver) {
+          const tried = await this.#try(open)
+          if (!(tried instanceof DatabaseUnreachableError)) return tried.value
+          failure = tried
+        } else {
+          const ending = await patience.within(this.#trying)
+          if (ending instanceof DatabaseUnreachableError) failure = ending
+        }
+      }
+    } finally {
+      patience.end()
     }
   }
 
-  /** Returns undefined if the database cannot be reached, and another try is worth it. */
-  async #try<T>(open: () => Promise<T>, beganMs: number): Promise<{ readonly value: T } | undefined> {
+  /** @throws every error of `open` but that of an outage */
+  async #try<T>(open: () => Promise<T>): Promise<{ readonly value: T } | DatabaseUnreachableError> {
+    const beganMs = this.#monotonicMs()
     const { promise, resolve } = Promise.withResolvers<Ending>()
     this.#trying = promise
     const ended = (ending: Ending) => {
@@ -61,6 +86,7 @@ export class Opening {
     try {
       const value = await open()
       this.#awaySinceMs = undefined
+      this.#openedMs = this.#monotonicMs()
       ended('opened')
       return { value }
     } catch (error) {
@@ -68,27 +94,44 @@ export class Opening {
         ended('failed')
         throw error
       }
-      this.#awaySinceMs ??= beganMs
-      ended({ unreachable: error })
-      this.#requireWorth(error)
-      return undefined
+      // Another try, which began later, may have succeeded since.
+      if (this.#openedMs <= beganMs) this.#awaySinceMs ??= beganMs
+      // An old try says nothing about the database of now.
+      ended(this.#monotonicMs() - beganMs < this.#othersWaitMs ? error : 'failed')
+      return error
     }
   }
 
   /** @throws the error, if the outage has lasted for too long */
   #requireWorth(error: DatabaseUnreachableError): void {
-    const sinceMs = this.#awaySinceMs ?? this.#monotonicMs()
-    if (this.#monotonicMs() - sinceMs >= waitsForMs) throw error
+    if (this.#awaySinceMs === undefined) return
+    if (this.#monotonicMs() - this.#awaySinceMs >= waitsForMs) throw error
   }
 }
 
-/** Waits for the try of another caller. Returns undefined if it takes too long. */
-async function inTime(trying: Promise<Ending>): Promise<Ending | undefined> {
-  const over = new AbortController()
-  const late = sleep(othersWaitMs, undefined, { signal: over.signal }).catch(() => undefined)
-  try {
-    return await Promise.race([trying, late])
-  } finally {
-    over.abort()
+/** The time that a caller has for the tries of others, in all. It begins with the first wait. */
+class Patience {
+  readonly #ms: number
+  readonly #ended = new AbortController()
+  #late: Promise<void> | undefined
+  isOver = false
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  /** Returns undefined if the time is over first. */
+  within<T>(promise: Promise<T>): Promise<T | undefined> {
+    this.#late ??= sleep(this.#ms, undefined, { signal: this.#ended.signal }).then(
+      () => {
+        this.isOver = true
+      },
+      () => {},
+    )
+    return Promise.race([promise, this.#late.then(() => undefined)])
+  }
+
+  end(): void {
+    this.#ended.abort()
   }
 }

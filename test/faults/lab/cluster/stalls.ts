@@ -5,11 +5,10 @@ import type { Victim } from './victims.ts'
 /** Steps of each kind before the first fault, at least. Their median is the usual time. */
 export const usualSteps = 12
 
-/** The time from a kill until the story went on. The control is the same without a kill. */
+/** The time from a kill to the next one, or a control without a kill. */
 export interface Round {
   readonly victim: Victim | 'nobody'
   readonly fromMs: number
-  readonly toMs: number
 }
 
 export interface Stall {
@@ -46,7 +45,7 @@ export function stallsOf(steps: readonly Step[], undisturbedMs: number): (Step &
 
 /**
  * For each victim the number of its kills, and the step that took the longest time beyond the usual one. A step
- * belongs to the last kill before its end, and to no other.
+ * belongs to the last kill before its end, and to no other. The control has the steps that begin in it.
  */
 export function worstStalls(
   steps: readonly Step[],
@@ -55,12 +54,12 @@ export function worstStalls(
 ): Map<Round['victim'], Worst> {
   const worst = new Map<Round['victim'], Worst>()
   const stalls = stallsOf(steps, rounds[0]?.fromMs ?? Number.POSITIVE_INFINITY)
-  for (const [index, { victim, fromMs, toMs }] of rounds.entries()) {
-    const nextMs = rounds[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY
-    const beside = stalls.filter(
-      ({ begunMs, endedMs }) => endedMs >= fromMs && endedMs < nextMs && begunMs <= toMs,
-    )
-    const own = beside.toSorted((one, other) => other.ms - one.ms)[0]
+  const roundOf = ({ begunMs, endedMs }: Step): Round | undefined =>
+    rounds.findLast(({ victim, fromMs }) => (victim === 'nobody' ? begunMs : endedMs) >= fromMs)
+  const byRound = Map.groupBy(stalls, roundOf)
+  for (const round of rounds) {
+    const { victim } = round
+    const own = (byRound.get(round) ?? []).toSorted((one, other) => other.ms - one.ms)[0]
     if (own === undefined) throw new Error(`no step of the story ran beside the kill of ${victim}`)
     const { kills, slow, stall } = worst.get(victim) ?? { kills: 0, slow: 0, stall: own }
     worst.set(victim, {
