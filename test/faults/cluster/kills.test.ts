@@ -5,7 +5,7 @@
  * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and twenty have each process.
  * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
  * its bounds need a machine without other work. Four writers beside the story send without a pause, and fill two slow
- * cores: `BRIDGE_CLUSTER_WRITERS=1` leaves room. The control is the same story without a kill, after each twenty: its
+ * cores: `BRIDGE_CLUSTER_WRITERS=2` leaves room. The control is the same story without a kill, after each twenty: its
  * worst step tells whether the machine was quiet.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,6 +22,7 @@ const long = process.env.BRIDGE_CLUSTER_KILLS
 const kills = Number(long ?? 0)
 const only = process.env.BRIDGE_CLUSTER_VICTIM
 const killed = victims.filter((victim) => only === undefined || victim === only)
+/** At least two: each writes to another one, and a lone one would write to the owner. */
 const writers = Number(process.env.BRIDGE_CLUSTER_WRITERS || 4)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const stallWithinMs = 2000
