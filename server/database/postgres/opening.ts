@@ -40,13 +40,6 @@ export class Opening {
    * @throws the last error of `open`, which may be that of another caller
    */
   async get<T>(open: () => Promise<T>, idle: () => T | undefined = () => undefined): Promise<T> {
-    const found = idle()
-    if (found === undefined) return this.#wait(open, idle)
-    this.#awaySinceMs = undefined
-    return found
-  }
-
-  async #wait<T>(open: () => Promise<T>, idle: () => T | undefined): Promise<T> {
     const patience = new Patience(this.#othersWaitMs)
     let failure: DatabaseUnreachableError | undefined
     try {
@@ -112,7 +105,7 @@ export class Opening {
 /** The time that a caller has for the tries of others, in all. It begins with the first wait. */
 class Patience {
   readonly #ms: number
-  readonly #ended = new AbortController()
+  #ended: AbortController | undefined
   #late: Promise<void> | undefined
   isOver = false
 
@@ -120,8 +113,9 @@ class Patience {
     this.#ms = ms
   }
 
-  /** Returns undefined if the time is over first. */
+  /** Returns undefined if the time ends before the promise settles. */
   within<T>(promise: Promise<T>): Promise<T | undefined> {
+    this.#ended ??= new AbortController()
     this.#late ??= sleep(this.#ms, undefined, { signal: this.#ended.signal }).then(
       () => {
         this.isOver = true
@@ -132,6 +126,6 @@ class Patience {
   }
 
   end(): void {
-    this.#ended.abort()
+    this.#ended?.abort()
   }
 }
