@@ -65,7 +65,7 @@ describe.skipIf(!canDump)('two nodes whose database is restored in place', () =>
   }
   const writeDump = () =>
     promisify(execFile)(join(programs, 'pg_dump'), ['--clean', '--if-exists', '--file', dump, cluster.url])
-  /** What a node has logged since then. */
+  /** Returns a function that tells what the node has logged since this call. */
   const logOf = ({ server }: ProxiedNode) => {
     const before = server.errors.length
     return () => server.errors.slice(before)
