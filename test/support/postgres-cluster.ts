@@ -15,9 +15,10 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -133,6 +134,21 @@ export class Cluster {
   /** The end of what the server has logged. */
   get logEnd(): string {
     return readFileSync(this.#log, 'utf8').slice(-2000)
+  }
+
+  /** Resolves once the server has logged this text after the call. Costs the server nothing. */
+  async untilLogged(text: string): Promise<void> {
+    const { size: from } = statSync(this.#log)
+    const file = await open(this.#log)
+    try {
+      for (let logged = ''; !logged.includes(text); await sleep(20)) {
+        const bytes = Buffer.alloc((await file.stat()).size - from)
+        await file.read(bytes, 0, bytes.length, from)
+        logged = bytes.toString()
+      }
+    } finally {
+      await file.close()
+    }
   }
 
   get #log(): string {

@@ -14,6 +14,7 @@ import type { ServerProcess } from '../../../support/process.ts'
 import { machineMs } from '../client-log.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
+import { OwnClient } from './own-client.ts'
 import type { ClusterRun, Held, Probe, Refusal, Replay } from './rules.ts'
 import { isSkewed, stoodStill } from './skew.ts'
 
@@ -36,6 +37,8 @@ export class Observers {
   readonly #projectId: string
   readonly #conversation: string
   readonly #patienceMs: number
+  /** For the samples. */
+  readonly #client: OwnClient
   readonly #followers: readonly Follower[]
   /** The follower of the inbox that the probes fill. */
   readonly #inbox: Follower
@@ -60,6 +63,7 @@ export class Observers {
     this.#projectId = parts.projectId
     this.#conversation = parts.conversation
     this.#patienceMs = parts.patienceMs
+    this.#client = new OwnClient(() => harness.primary.url)
     this.#followers = parts.followers
     this.#inbox = parts.inbox
     const observers = [this.#probe(), this.#acknowledge(), this.#replay(), this.#sample()]
@@ -233,16 +237,14 @@ export class Observers {
   /** Looks for agents with two active sessions, and asks all nodes who holds the newest claims. */
   async #sample(): Promise<void> {
     while (!this.#isOver) {
-      const [sessions, claims] = await Promise.all([
-        this.#read<{ agent_id: string; ids: string[] }>(
-          "SELECT agent_id, array_agg(id) AS ids FROM sessions WHERE state = 'active' GROUP BY agent_id",
-        ),
-        this.#read<{ id: string }>(
-          `SELECT id FROM tasks WHERE project_id = $1 AND claim_ends_at IS NOT NULL
-           ORDER BY claimed_at DESC LIMIT ${sampledClaims}`,
-          this.#projectId,
-        ),
-      ])
+      const sessions = await this.#read<{ agent_id: string; ids: string[] }>(
+        "SELECT agent_id, array_agg(id) AS ids FROM sessions WHERE state = 'active' GROUP BY agent_id",
+      )
+      const claims = await this.#read<{ id: string }>(
+        `SELECT id FROM tasks WHERE project_id = $1 AND claim_ends_at IS NOT NULL
+         ORDER BY claimed_at DESC LIMIT ${sampledClaims}`,
+        this.#projectId,
+      )
       this.#held.push(
         ...sessions.map(({ agent_id, ids }) => ({ what: `session of ${agent_id}`, holders: ids })),
         ...(await Promise.all(claims.map(({ id }) => this.#holdersOf(id)))).flat(),
@@ -253,7 +255,7 @@ export class Observers {
   }
 
   #read<R extends object>(query: string, ...values: string[]): Promise<R[]> {
-    return this.#harness.primary.query<R>(query, values).catch(() => [])
+    return this.#client.query<R>(query, values).catch(() => [])
   }
 
   /** Asks all nodes at once who holds a task. Between two answers a claim may end, and another one begin. */
@@ -297,6 +299,7 @@ export class Observers {
   async close(): Promise<void> {
     this.#isOver = true
     await this.#working.catch(() => {})
+    await this.#client.close()
   }
 
   /** Resolves with undefined if the node does not answer. */

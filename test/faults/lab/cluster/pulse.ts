@@ -1,10 +1,12 @@
 /** When the database of a harness confirms commits. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import type { Cluster } from '../../../support/postgres-cluster.ts'
 import { machineMs } from '../client-log.ts'
+import { OwnClient } from './own-client.ts'
 
 const everyMs = 50
+/** Each try costs a server that recovers a process. */
+const connectEveryMs = 150
 /** A commit that takes longer counts as not confirmed from its start. */
 const lateMs = 250
 /** After this time without a commit, the pulse prints what the server waits for. */
@@ -14,13 +16,14 @@ export class Pulse {
   /** Times during which no commit was confirmed. */
   readonly away: [fromMs: number, toMs: number][] = []
   readonly #primary: () => Cluster
+  readonly #client: OwnClient
   readonly #beating: Promise<void>
   #isOver = false
-  #client: pg.Client | undefined
 
   /** `primary` returns the cluster that leads at the moment. */
   constructor(primary: () => Cluster) {
     this.#primary = primary
+    this.#client = new OwnClient(() => pulseOf(primary()))
     this.#beating = this.#beat()
   }
 
@@ -42,53 +45,44 @@ export class Pulse {
         this.away.push([lastMs, nowMs])
         lastMs = nowMs
       }
-      await sleep(everyMs)
+      await sleep(this.#client.isOpen ? everyMs : connectEveryMs)
     }
   }
 
   async #commit(): Promise<boolean> {
+    const timer = setTimeout(() => void printWaits(this.#primary().url).catch(() => {}), longMs)
     try {
-      this.#client ??= await connected(pulseOf(this.#primary()))
-      const timer = setTimeout(() => void printWaits(this.#primary().url).catch(() => {}), longMs)
-      await this.#client.query('TRUNCATE beats').finally(() => clearTimeout(timer))
+      await this.#client.query('TRUNCATE beats')
       return true
     } catch {
-      const client = this.#client
-      this.#client = undefined
-      await client?.end().catch(() => {})
       return false
+    } finally {
+      clearTimeout(timer)
     }
   }
 
   async close(): Promise<void> {
     this.#isOver = true
     await this.#beating
-    await this.#client?.end().catch(() => {})
+    await this.#client.close()
   }
 }
 
 /** Prints the waits of all processes of a server, and the state of its standbys. */
 async function printWaits(url: string): Promise<void> {
-  const client = await connected(url).catch((error: Error) => error)
-  if (client instanceof Error) return void process.stderr.write(`no commit for long: ${client.message}\n`)
-  const { rows } = await client.query<{ line: string }>(`
-    SELECT concat_ws(' ', backend_type, state, wait_event_type, wait_event, left(query, 60)) AS line
-      FROM pg_stat_activity
-    UNION ALL SELECT concat_ws(' ', 'standby', state, sync_state, sent_lsn, flush_lsn, reply_time,
-      pg_current_wal_flush_lsn()) FROM pg_stat_replication`)
-  await client.end()
-  process.stderr.write(`no commit for long:\n${rows.map(({ line }) => line).join('\n')}\n`)
+  const client = new OwnClient(() => url)
+  try {
+    const rows = await client.query<{ line: string }>(`
+      SELECT concat_ws(' ', backend_type, state, wait_event_type, wait_event, left(query, 60)) AS line
+        FROM pg_stat_activity
+      UNION ALL SELECT concat_ws(' ', 'standby', state, sync_state, sent_lsn, flush_lsn, reply_time,
+        pg_current_wal_flush_lsn()) FROM pg_stat_replication`)
+    process.stderr.write(`no commit for long:\n${rows.map(({ line }) => line).join('\n')}\n`)
+  } catch (error) {
+    process.stderr.write(`no commit for long: ${(error as Error).message}\n`)
+  } finally {
+    await client.close()
+  }
 }
 
 const pulseOf = ({ url }: Cluster): string => url.replace(/\/postgres$/, '/pulse')
-
-async function connected(url: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 1000,
-    query_timeout: 30_000,
-  })
-  client.on('error', () => {})
-  await client.connect()
-  return client
-}

@@ -1,5 +1,4 @@
 /** The processes of a harness that a test kills. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Chance, pick } from '../../../support/chance.ts'
 import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { Harness } from './harness.ts'
@@ -66,17 +65,10 @@ async function killProcess(cluster: Cluster | undefined, type: string, chance: C
   )
   const pid = pick(chance, rows)?.pid
   if (pid === undefined) throw new Error(`the server has no process of the type ${type}`)
-  const startOf = async () => {
-    const [row] = await cluster.query<{ at: string }>(
-      'SELECT min(backend_start)::text AS at FROM pg_stat_activity',
-    )
-    return row?.at
-  }
-  const before = await startOf()
+  const isBack = cluster.untilLogged('ready to accept')
   const killedMs = performance.now()
   process.kill(pid, 'SIGKILL')
-  // Each try costs the server a process while it recovers.
-  while ((await startOf().catch(() => before)) === before) await sleep(200)
+  await isBack
   const awayMs = Math.round(performance.now() - killedMs)
   if (awayMs >= longRecoveryMs)
     process.stderr.write(`${type}: no connection for ${awayMs} ms:\n${cluster.logEnd}\n`)
