@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../channel.ts'
 import { type ConnectionSettings, PostgresConnection } from './connection.ts'
 import { placeOf } from './held.ts'
+import type { Opening } from './opening.ts'
 
 /** PostgreSQL refuses a payload of 8,000 bytes. */
 const maxBytes = 8000
@@ -22,6 +23,8 @@ export interface Ways {
   readonly listen?: ConnectionSettings | undefined
   /** Where the database of `settings` lies. */
   readonly place?: string
+  /** Shares the tries to connect by `settings`. */
+  readonly opening?: Opening
 }
 
 /** The direct way leads to another database than the node uses. */
@@ -46,12 +49,17 @@ export async function requireSamePlace(listen: ConnectionSettings, place: string
   }
 }
 
-export function createChannel({ settings, listen, place }: Ways, name: string, self: string): Channel {
+export function createChannel(ways: Ways, name: string, self: string): Channel {
+  const { settings, listen, place, opening } = ways
+  const openUsual = () => {
+    const open = () => PostgresConnection.open(settings)
+    return opening?.once(open) ?? open()
+  }
   return {
     self,
     maxBytes,
     async connect({ onPayload, onEnd }) {
-      const connection = await PostgresConnection.open(listen ?? settings)
+      const connection = await (listen === undefined ? openUsual() : PostgresConnection.open(listen))
       connection.onNotification(onPayload)
       connection.onEnd(onEnd)
       try {
@@ -68,7 +76,7 @@ export function createChannel({ settings, listen, place }: Ways, name: string, s
       }
     },
     async sendApart(payload) {
-      const connection = await PostgresConnection.open(settings)
+      const connection = await openUsual()
       try {
         await notify(connection, name, [payload])
       } finally {

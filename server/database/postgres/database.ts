@@ -94,6 +94,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
   const { url, databaseClock, clock, monotonicMs, elapsedMs = monotonicMs, random, node } = options
   const settings: ConnectionSettings = { url, latestUrl: options.latestUrl }
   const link = new Link(settings)
+  const opening = new Opening(monotonicMs)
   let membership: Membership | undefined
   try {
     const { connection } = await link.get()
@@ -131,7 +132,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       }
       await joinDatabase(connection, joining)
       membership = await Membership.start({
-        ...{ link: new Link({ ...settings, limits: beatLimits }), node: joining, load: node.load },
+        ...{ link: new Link({ ...settings, limits: beatLimits }, opening), node: joining, load: node.load },
         ...{ monotonicMs, check, onError: options.onBeatError, onTakenOver: onFatal },
         ...{ onOutdated: options.onOutdated, onBeat: (beat) => witness.noteBeat(beat) },
       })
@@ -147,7 +148,6 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const runsSideBySide = options.merges !== false
     // A pooler that forgets named statements cannot tell the types of their parameters.
     const merges = runsSideBySide && settings.forgetsNames !== true
-    const opening = new Opening(monotonicMs)
     const writer = createWriter({
       ...{ runsSideBySide, merges },
       ...{ link, opening, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
@@ -156,7 +156,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       untilSpace: (signal) => untilSpace(settings, signal),
       vacuum: () => vacuum(settings),
     })
-    const sharedLink = new Link(settings)
+    const sharedLink = new Link(settings, opening)
     sharedLink.check = check
     const reader = createReader({
       ...{ settings, opening, connections: readConnections, check, merges, monotonicMs },
@@ -179,7 +179,11 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       },
       scrubbed: false,
       ...(node !== undefined && {
-        channel: createChannel({ settings, listen: options.listen, place }, channelName(serverId), node.id),
+        channel: createChannel(
+          { settings, listen: options.listen, place, opening },
+          channelName(serverId),
+          node.id,
+        ),
         changes: createChanges(sharedLink, reader.read),
         listeners: createListeners(sharedLink, node.id, steady.now),
         signInDelays: createStoredDelays(sharedLink, monotonicMs),

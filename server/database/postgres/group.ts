@@ -204,10 +204,7 @@ export class Groups {
   async #linked(): Promise<Linked> {
     const { link, opening } = this.#options
     try {
-      return await opening.get(
-        () => link.get(),
-        () => link.current,
-      )
+      return link.current ?? (await opening.get(() => link.get()))
     } catch (error) {
       throw new GroupFailedError(error)
     }
@@ -283,7 +280,7 @@ export class Groups {
 
   /** Sends the last statements and COMMIT together. */
   async #commit({ connection, server }: Linked, begun: Begun, inserts?: Posted): Promise<void> {
-    const { steady, ids, witness, monotonicMs, membership, link, clock } = this.#options
+    const { steady, ids, witness, monotonicMs, membership, link, opening, clock } = this.#options
     const { xid, lanes } = begun
     if (this.#units.changes > begun.changes && ids.last() === begun.last) ids.advance(clock())
     const last = ids.last()
@@ -300,7 +297,8 @@ export class Groups {
     const answer = await committing.catch((error: unknown) => error as Error)
     if (answer instanceof Error) {
       if (isStatementError(answer)) throw answer
-      const fate = await fateOf(link, { xid, server, withinMs: askWithinMs, monotonicMs })
+      const linked = async () => link.current ?? opening.once(() => link.get())
+      const fate = await fateOf(linked, { xid, server, withinMs: askWithinMs, monotonicMs })
       if (fate === 'aborted') throw answer
       if (fate === 'unknown') throw new GroupFailedError(answer, link.current !== undefined)
     } else if (answer.command !== 'COMMIT') {

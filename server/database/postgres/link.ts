@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionSettings, isStatementError, PostgresConnection } from './connection.ts'
+import type { Opening } from './opening.ts'
 
 export interface Linked {
   readonly connection: PostgresConnection
@@ -16,13 +17,16 @@ export interface Linked {
 
 export class Link {
   readonly #settings: ConnectionSettings
+  readonly #opening: Opening | undefined
   /** Runs on each new connection before anything else. */
   check: (connection: PostgresConnection) => Promise<void> = async () => {}
   #linked: Linked | undefined
-  #opening: Promise<Linked> | undefined
+  #connecting: Promise<Linked> | undefined
 
-  constructor(settings: ConnectionSettings) {
+  /** With `opening`, a new connection may fail as a try of another link did a moment ago. */
+  constructor(settings: ConnectionSettings, opening?: Opening) {
     this.#settings = settings
+    this.#opening = opening
   }
 
   /** The last connection that was opened, if it can still be used. */
@@ -34,14 +38,15 @@ export class Link {
   async get(): Promise<Linked> {
     const { current } = this
     if (current !== undefined) return current
-    this.#opening ??= this.#connect().finally(() => {
-      this.#opening = undefined
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined
     })
-    return this.#opening
+    return this.#connecting
   }
 
   async #connect(): Promise<Linked> {
-    const connection = await PostgresConnection.open(this.#settings)
+    const open = () => PostgresConnection.open(this.#settings)
+    const connection = await (this.#opening?.once(open) ?? open())
     try {
       const server = await serverOf(connection)
       await this.check(connection)
@@ -54,7 +59,7 @@ export class Link {
   }
 
   async close(): Promise<void> {
-    await this.#opening?.catch(() => undefined)
+    await this.#connecting?.catch(() => undefined)
     await this.#linked?.connection.close()
   }
 }
@@ -91,12 +96,15 @@ interface Lost {
  */
 const reachStandby = { text: "SELECT pg_logical_emit_message(true, 'agent-bridge', '')" }
 
-/** Asks what became of a transaction whose COMMIT was not answered. */
-export async function fateOf(link: Link, { xid, server, withinMs, monotonicMs }: Lost): Promise<Fate> {
+/** Asks what became of a transaction whose COMMIT was not answered, on the connection that `reach` returns. */
+export async function fateOf(
+  reach: () => Promise<Linked>,
+  { xid, server, withinMs, monotonicMs }: Lost,
+): Promise<Fate> {
   const endsMs = monotonicMs() + withinMs
   while (monotonicMs() < endsMs) {
     try {
-      const linked = await link.get()
+      const linked = await reach()
       if (linked.server !== server) return 'unknown'
       const { rows } = await linked.connection.query<{ status: string | null }>({
         text: 'SELECT pg_xact_status($1::xid8) AS status',

@@ -1,74 +1,93 @@
 /**
- * Opens connections for requests. A request waits for a database that cannot be reached, but only in the first
- * 1.5 seconds of the outage. So a crash or a failover that ends by then refuses no new request, and a longer one
- * fills no queue. If one process of a server with a synchronous standby crashes, the server accepts connections
- * again after about a second.
+ * Opens the connections of a node. Its callers share their tries: one tries at a time, and what it learns of an
+ * outage holds for the others, and for a moment afterwards. A server that recovers starts a process for each try,
+ * which delays the recovery.
  *
- * A caller waits half a second for the tries of others, and takes a connection that has become idle meanwhile. A
- * server that comes back would otherwise start a process for each caller of each node at the same time, and all of
- * them would answer later.
+ * A request waits for a database that cannot be reached, but only in the first 1.5 seconds of the outage. So a crash
+ * or a failover that ends by then refuses no new request, and a longer one fills no queue. If one process of a server
+ * with a synchronous standby crashes, the server accepts connections again after about a second.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
 
 const waitsForMs = 1500
-/** A recovering server starts a process for each try. */
-const againAfterMs = 100
+/** How long a failed try holds. */
+const usualHoldsMs = 150
 /** A lost packet delays a try by a second, and other callers by no more than this. */
 const usualOthersWaitMs = 500
+
+interface Opened<T> {
+  readonly value: T
+}
 
 /** How a try ended. Callers that have waited for it share an outage, and no other fault. */
 type Ending = 'opened' | 'failed' | DatabaseUnreachableError
 
+export interface OpeningTimes {
+  readonly holdsMs?: number
+  readonly othersWaitMs?: number
+}
+
 export class Opening {
   readonly #monotonicMs: () => number
+  readonly #holdsMs: number
   readonly #othersWaitMs: number
   #trying: Promise<Ending> | undefined
+  /** The last failure, while it holds. */
+  #failure: DatabaseUnreachableError | undefined
   /** When the first try of the outage began. */
   #awaySinceMs: number | undefined
   /** When a try last succeeded. */
   #openedMs = Number.NEGATIVE_INFINITY
 
-  constructor(monotonicMs: () => number, othersWaitMs = usualOthersWaitMs) {
+  constructor(monotonicMs: () => number, times: OpeningTimes = {}) {
     this.#monotonicMs = monotonicMs
-    this.#othersWaitMs = othersWaitMs
+    this.#holdsMs = times.holdsMs ?? usualHoldsMs
+    this.#othersWaitMs = times.othersWaitMs ?? usualOthersWaitMs
+  }
+
+  /** Whether the last try failed. */
+  get isAway(): boolean {
+    return this.#awaySinceMs !== undefined
   }
 
   /**
-   * Returns what `idle` has, or else what `open` opens, which is repeated while it is worth it.
+   * Returns what `open` opens, which is repeated while it is worth it.
    *
    * @throws the last error of `open`, which may be that of another caller
    */
-  async get<T>(open: () => Promise<T>, idle: () => T | undefined = () => undefined): Promise<T> {
+  async get<T>(open: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const outcome = await this.#turn(open)
+      if (!(outcome instanceof DatabaseUnreachableError)) return outcome.value
+      this.#requireWorth(outcome)
+      await sleep(this.#holdsMs)
+    }
+  }
+
+  /** Returns what `open` opens. @throws the error of `open`, which may be that of another caller */
+  async once<T>(open: () => Promise<T>): Promise<T> {
+    const outcome = await this.#turn(open)
+    if (outcome instanceof DatabaseUnreachableError) throw outcome
+    return outcome.value
+  }
+
+  /** Tries, unless another try tells that the database is away. @throws every error of `open` but that of an outage */
+  async #turn<T>(open: () => Promise<T>): Promise<Opened<T> | DatabaseUnreachableError> {
     const patience = new Patience(this.#othersWaitMs)
-    let failure: DatabaseUnreachableError | undefined
     try {
-      for (;;) {
-        const found = idle()
-        if (found !== undefined) {
-          this.#awaySinceMs = undefined
-          return found
-        }
-        if (failure !== undefined) {
-          this.#requireWorth(failure)
-          failure = undefined
-          await sleep(againAfterMs)
-        } else if (this.#trying === undefined || patience.isOver) {
-          const tried = await this.#try(open)
-          if (!(tried instanceof DatabaseUnreachableError)) return tried.value
-          failure = tried
-        } else {
-          const ending = await patience.within(this.#trying)
-          if (ending instanceof DatabaseUnreachableError) failure = ending
-        }
+      while (this.#failure === undefined) {
+        if (this.#trying === undefined || patience.isOver) return await this.#try(open)
+        const ending = await patience.within(this.#trying)
+        if (ending instanceof DatabaseUnreachableError) return ending
       }
+      return this.#failure
     } finally {
       patience.end()
     }
   }
 
-  /** @throws every error of `open` but that of an outage */
-  async #try<T>(open: () => Promise<T>): Promise<{ readonly value: T } | DatabaseUnreachableError> {
+  async #try<T>(open: () => Promise<T>): Promise<Opened<T> | DatabaseUnreachableError> {
     const beganMs = this.#monotonicMs()
     const { promise, resolve } = Promise.withResolvers<Ending>()
     this.#trying = promise
@@ -79,6 +98,7 @@ export class Opening {
     try {
       const value = await open()
       this.#awaySinceMs = undefined
+      this.#failure = undefined
       this.#openedMs = this.#monotonicMs()
       ended('opened')
       return { value }
@@ -88,11 +108,22 @@ export class Opening {
         throw error
       }
       // Another try, which began later, may have succeeded since.
-      if (this.#openedMs <= beganMs) this.#awaySinceMs ??= beganMs
+      const isOutdated = this.#openedMs > beganMs
+      if (!isOutdated) this.#awaySinceMs ??= beganMs
       // An old try says nothing about the database of now.
-      ended(this.#monotonicMs() - beganMs < this.#othersWaitMs ? error : 'failed')
+      const isOld = isOutdated || this.#monotonicMs() - beganMs >= this.#othersWaitMs
+      if (!isOld) this.#hold(error)
+      ended(isOld ? 'failed' : error)
       return error
     }
+  }
+
+  #hold(error: DatabaseUnreachableError): void {
+    this.#failure = error
+    const release = () => {
+      if (this.#failure === error) this.#failure = undefined
+    }
+    setTimeout(release, this.#holdsMs).unref()
   }
 
   /** @throws the error, if the outage has lasted for too long */

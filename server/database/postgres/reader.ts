@@ -20,6 +20,7 @@ import { UnitEndedError } from '../tx.ts'
 import { type ConnectionSettings, isStatementError, isTrouble, PostgresConnection } from './connection.ts'
 import { MergedStatements } from './merged.ts'
 import type { Opening } from './opening.ts'
+import { ReadPool, type Taken } from './read-pool.ts'
 import { PostgresView } from './unit-view.ts'
 import { Wave } from './wave.ts'
 
@@ -63,7 +64,7 @@ class ReadQueue {
   readonly #options: ReaderOptions
   readonly #waiting: Waiting[] = []
   readonly #running = new Set<Promise<void>>()
-  readonly #idle: PostgresConnection[] = []
+  readonly #pool: ReadPool
   readonly #merged: MergedStatements | undefined
   #workers = 0
   #isClosed = false
@@ -71,6 +72,8 @@ class ReadQueue {
 
   constructor(options: ReaderOptions) {
     this.#options = options
+    const { opening, connections } = options
+    this.#pool = new ReadPool({ opening, most: connections, open: () => this.#open() })
     this.#merged = options.merges === false ? undefined : new MergedStatements()
   }
 
@@ -98,28 +101,40 @@ class ReadQueue {
         this.#whenIdle = resolve
       })
     }
-    await Promise.all(this.#idle.map((connection) => connection.close()))
+    await this.#pool.close()
   }
 
-  /** Runs batches on one connection until no read waits. */
+  /** Runs batches until no read waits. */
   async #work(): Promise<void> {
     this.#workers += 1
     // Reads that are requested in the same microtask phase share the snapshot.
     await Promise.resolve()
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#options.maxBatch ?? 32)
-      const running = this.#runBatch(batch)
-      this.#running.add(running)
-      await running
-      this.#running.delete(running)
+      try {
+        await this.#runNext(await this.#pool.take())
+      } catch (error) {
+        for (const { reject } of this.#nextBatch()) reject(unavailable(error))
+      }
     }
     this.#workers -= 1
     if (this.#workers === 0) this.#whenIdle()
   }
 
-  async #runBatch(batch: readonly Waiting[]): Promise<void> {
+  /** The batch has the reads that arrived before there was a connection. */
+  async #runNext(taken: Taken): Promise<void> {
+    const running = this.#runBatch(taken, this.#nextBatch())
+    this.#running.add(running)
+    await running
+    this.#running.delete(running)
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    return this.#waiting.splice(0, this.#options.maxBatch ?? 32)
+  }
+
+  async #runBatch(taken: Taken, batch: readonly Waiting[]): Promise<void> {
     try {
-      const again = await this.#runInTime(batch, false)
+      const again = await this.#runInTime(taken, batch, false)
       for (const each of again) await this.#runAlone(each)
     } catch (error) {
       // A second settling of a promise does nothing.
@@ -130,33 +145,23 @@ class ReadQueue {
   /** A server that fails breaks all connections. So a read runs again until it has had a new one. */
   async #runAlone(read: Waiting): Promise<void> {
     let again: readonly Waiting[] = [read]
-    while (again.length > 0) again = await this.#runInTime(again, true)
+    while (again.length > 0) again = await this.#runInTime(await this.#pool.take(), again, true)
   }
 
   /** Refuses the reads that have waited for too long, and runs the others. Returns those that must run again. */
-  async #runInTime(batch: readonly Waiting[], isAlone: boolean): Promise<readonly Waiting[]> {
+  async #runInTime(
+    { connection, isNew }: Taken,
+    batch: readonly Waiting[],
+    isAlone: boolean,
+  ): Promise<readonly Waiting[]> {
     const earliestMs = this.#options.monotonicMs() - beginsWithinMs
     const inTime = batch.filter(({ askedMs }) => askedMs >= earliestMs)
     for (const { askedMs, reject } of batch) if (askedMs < earliestMs) reject(unavailable())
-    if (inTime.length === 0) return []
-    let isNew = true
-    const idle = () => {
-      const connection = this.#takeIdle()
-      isNew = connection === undefined
-      return connection
-    }
-    const connection = await this.#options.opening.get(() => this.#open(), idle)
     try {
-      return await this.#runOn(connection, inTime, { isAlone, isNew })
+      return inTime.length === 0 ? [] : await this.#runOn(connection, inTime, { isAlone, isNew })
     } finally {
-      if (!connection.isBroken) this.#idle.push(connection)
+      this.#pool.give(connection)
     }
-  }
-
-  #takeIdle(): PostgresConnection | undefined {
-    let connection = this.#idle.pop()
-    while (connection?.isBroken) connection = this.#idle.pop()
-    return connection
   }
 
   async #open(): Promise<PostgresConnection> {

@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
     const [found] = await cluster.query<{ status: string }>('SELECT pg_xact_status($1::xid8) AS status', [
       xid,
     ])
-    const fate = await fateOf(link, { xid, server, withinMs: 5000, monotonicMs })
+    const fate = await fateOf(() => link.get(), { xid, server, withinMs: 5000, monotonicMs })
     await link.close()
     expect({ status: found?.status, fate }).toEqual({ status: 'committed', fate: 'unknown' })
   })
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
       const { connection, server } = await link.get()
       const xid = await begin(connection)
       await connection.query({ text: end })
-      told.push(await fateOf(link, { xid, server, withinMs: 5000, monotonicMs }))
+      told.push(await fateOf(() => link.get(), { xid, server, withinMs: 5000, monotonicMs }))
     }
     await link.close()
     expect(told).toEqual(['committed', 'aborted'])
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
       await cluster.query(`SELECT pg_terminate_backend(pid) ${waiting}`)
       expect([isTrouble(await committing), connection.isBroken]).toEqual([true, true])
       let told: string | undefined
-      const fate = fateOf(link, { xid, server, withinMs: 60_000, monotonicMs }).then((its) => {
+      const fate = fateOf(() => link.get(), { xid, server, withinMs: 60_000, monotonicMs }).then((its) => {
         told = its
       })
       await expect.poll(() => waits('SELECT pg_logical_emit_message%')).toHaveLength(1)
@@ -137,7 +137,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
         asked += 1
         return nowMs
       }
-      const fate = fateOf(asking, { xid, server, withinMs: 5000, monotonicMs: counted })
+      const fate = fateOf(() => asking.get(), { xid, server, withinMs: 5000, monotonicMs: counted })
       // The clock is read before the first question and before each one.
       await expect.poll(() => asked).toBeGreaterThan(3)
       if (end === undefined) nowMs = 5000
@@ -157,7 +157,7 @@ describe.skipIf(!hasPostgres)('a connection to PostgreSQL', () => {
       const beganMs = performance.now()
       const error = await connection.query({ text: 'SELECT 1' }).catch((cause: unknown) => cause)
       expect([isTrouble(error), connection.isBroken]).toEqual([true, true])
-      const fate = await fateOf(link, { xid: '1', server, withinMs: 500, monotonicMs })
+      const fate = await fateOf(() => link.get(), { xid: '1', server, withinMs: 500, monotonicMs })
       expect(fate).toBe('unknown')
       // The limits are 500 ms for the answer, and 500 and 300 ms for the question.
       expect(performance.now() - beganMs).toBeLessThan(5000)

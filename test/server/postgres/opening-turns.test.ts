@@ -7,13 +7,14 @@ import { Opening } from '../../../server/database/postgres/opening.ts'
 const place = { host: '127.0.0.1', port: 5432, database: 'bridge' }
 const unreachable = () => new DatabaseUnreachableError(place as never, new Error('it is starting up'))
 const long = 60_000
+/** No caller goes on before the tries of others have ended, and no failure holds for long. */
+const times = { othersWaitMs: long, holdsMs: 5 }
 
 /** A database that can be away, and what was tried there. */
 class Database {
   isAway = false
   tries = 0
   mostAtOnce = 0
-  readonly idle: number[] = []
   #atOnce = 0
 
   readonly open = async (): Promise<number> => {
@@ -26,36 +27,22 @@ class Database {
     if (this.isAway) throw unreachable()
     return number
   }
-  readonly takeIdle = () => this.idle.pop()
 }
 
 const several = <T>(count: number, act: () => Promise<T>) => Promise.all(Array.from({ length: count }, act))
 
-test('one caller opens at a time, and the others get what has become idle', async () => {
+test('one caller opens at a time, and each gets a connection of its own', async () => {
   const database = new Database()
-  const opening = new Opening(() => performance.now(), long)
-  await several(8, async () => {
-    const connection = await opening.get(database.open, database.takeIdle)
-    // Ends before the next one is open.
-    await sleep(1)
-    database.idle.push(connection)
-  })
+  const opening = new Opening(() => performance.now(), times)
+  expect(new Set(await several(8, () => opening.get(database.open))).size).toBe(8)
   expect(database.mostAtOnce).toBe(1)
-  expect(database.tries).toBeLessThan(8)
-})
-
-test('no caller opens while a connection is idle', async () => {
-  const database = new Database()
-  database.idle.push(7)
-  const opening = new Opening(() => performance.now())
-  expect(await opening.get(database.open, database.takeIdle)).toBe(7)
-  expect(database.tries).toBe(0)
+  expect(database.tries).toBe(8)
 })
 
 test('callers of an outage share its tries, and each goes on when it ends', async () => {
   const database = new Database()
   database.isAway = true
-  const opening = new Opening(() => 0, long)
+  const opening = new Opening(() => 0, times)
   const answers = several(6, () => opening.get(database.open))
   while (database.tries < 3) await sleep(5)
   database.isAway = false
@@ -64,29 +51,58 @@ test('callers of an outage share its tries, and each goes on when it ends', asyn
   expect(database.tries).toBeLessThan(3 + 2 * 6)
 })
 
+test('a caller of an outage is refused by the last try as long as it holds, and tries itself later', async () => {
+  const database = new Database()
+  database.isAway = true
+  const opening = new Opening(() => performance.now(), { othersWaitMs: long, holdsMs: 300 })
+  const refused = () => expect(opening.once(database.open)).rejects.toThrow('it is starting up')
+  expect(opening.isAway).toBe(false)
+  await refused()
+  expect(opening.isAway).toBe(true)
+  database.isAway = false
+  await refused()
+  expect(database.tries).toBe(1)
+  await expect.poll(() => opening.once(database.open).catch(() => 'refused')).toBe(2)
+  expect(opening.isAway).toBe(false)
+})
+
+test('a caller that asks once shares a try of others, and their success is not its own', async () => {
+  const database = new Database()
+  const opening = new Opening(() => performance.now(), times)
+  database.isAway = true
+  const refused = several(3, () => opening.once(database.open).catch((error: Error) => error.message))
+  expect(new Set(await refused)).toEqual(new Set([unreachable().message]))
+  expect(database.tries).toBe(1)
+  await sleep(50)
+  database.isAway = false
+  expect(await several(3, () => opening.once(database.open))).toEqual([2, 3, 4])
+})
+
 test('a caller is refused when the outage has lasted 1.5 s, and so is the next one after one try', async () => {
   const database = new Database()
   database.isAway = true
   let nowMs = 0
-  const opening = new Opening(() => nowMs, long)
+  const opening = new Opening(() => nowMs, times)
   const answers = Promise.allSettled(Array.from({ length: 4 }, () => opening.get(database.open)))
   while (database.tries < 2) await sleep(5)
   nowMs = 1500
   expect((await answers).map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+  await sleep(50)
   const before = database.tries
   await expect(opening.get(database.open)).rejects.toThrow('it is starting up')
   expect(database.tries).toBe(before + 1)
 })
 
-test('an idle connection ends an outage: the next one begins anew', async () => {
+test('a connection that another caller opens ends an outage: the next one begins anew', async () => {
   const database = new Database()
   let nowMs = 0
-  const opening = new Opening(() => nowMs)
+  const opening = new Opening(() => nowMs, times)
   database.isAway = true
-  const first = opening.get(database.open, database.takeIdle)
+  const first = opening.get(database.open)
   while (database.tries < 2) await sleep(5)
-  database.idle.push(7)
-  expect(await first).toBe(7)
+  database.isAway = false
+  await first
+  database.isAway = true
   nowMs = 1_000_000
   const second = opening.get(database.open)
   const before = database.tries
@@ -97,7 +113,7 @@ test('an idle connection ends an outage: the next one begins anew', async () => 
 
 test('a try that fails after a later one succeeded begins no outage', async () => {
   let nowMs = 0
-  const opening = new Opening(() => nowMs, 10)
+  const opening = new Opening(() => nowMs, { othersWaitMs: 10, holdsMs: 5 })
   const { promise: old, reject } = Promise.withResolvers<string>()
   const tries = [old, Promise.resolve('again')]
   const slow = opening.get(() => tries.shift() as Promise<string>)
@@ -106,21 +122,23 @@ test('a try that fails after a later one succeeded begins no outage', async () =
   nowMs = 5000
   reject(unreachable())
   expect(await slow).toBe('again')
+  expect(opening.isAway).toBe(false)
 })
 
-test('a try that hangs keeps other callers no longer than they wait for others in all', async () => {
-  const opening = new Opening(() => performance.now(), 50)
+test('a try that hangs keeps other callers no longer than they wait for others', async () => {
+  const opening = new Opening(() => performance.now(), { othersWaitMs: 50 })
   const { promise: never, resolve } = Promise.withResolvers<string>()
   const hanging = opening.get(() => never)
   const others = await several(3, () => opening.get(async () => 'other'))
   expect(others).toEqual(['other', 'other', 'other'])
+  expect(await opening.once(async () => 'once')).toBe('once')
   resolve('late')
   expect(await hanging).toBe('late')
 })
 
 test('the failure of an old try is that of its caller alone', async () => {
   let nowMs = 0
-  const opening = new Opening(() => nowMs, long)
+  const opening = new Opening(() => nowMs, times)
   const { promise: old, reject } = Promise.withResolvers<string>()
   const hanging = expect(opening.get(() => old)).rejects.toThrow('it is starting up')
   const later = opening.get(async () => 'opened')
