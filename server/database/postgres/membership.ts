@@ -189,6 +189,8 @@ export class Membership implements Nodes {
   /** Takes the lease if it is free. A database that does not answer is reported by the beat. */
   #look(): void {
     if (this.#isLooking || this.#isBeating || !this.isMember()) return
+    // The next beat opens a new connection.
+    if (this.#options.link.current === undefined) return
     this.#isLooking = true
     this.#inTurn((connection) => this.#lease.keep(connection))
       .catch(() => {})

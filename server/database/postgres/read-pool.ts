@@ -1,13 +1,13 @@
 /**
- * The connections of the reader. They are opened one after another, a quarter of a second apart, and only while none is
- * idle. A connection reads the catalogue of the database anew, so that a server which has just come back would
- * otherwise serve the first requests of its nodes later.
+ * The connections of the reader. They are opened one after another, a second apart, and only while none is idle. A new
+ * connection costs the server a process that reads the catalogue anew. After a crash all nodes connect at the same
+ * time, and their first requests would be answered later.
  */
 import type { PostgresConnection } from './connection.ts'
 import type { Opening } from './opening.ts'
 
 /** From the start of one connection to the next. */
-const usualRestsMs = 250
+const usualRestsMs = 1000
 /** An open connection that a lost packet delays keeps others waiting no longer than this. */
 const usualLateMs = 500
 
