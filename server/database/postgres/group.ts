@@ -203,8 +203,13 @@ export class Groups {
 
   async #linked(): Promise<Linked> {
     const { link, opening } = this.#options
+    const { current } = link
+    if (current !== undefined) {
+      opening.reached()
+      return current
+    }
     try {
-      return link.current ?? (await opening.get(() => link.get()))
+      return await opening.get(() => link.get())
     } catch (error) {
       throw new GroupFailedError(error)
     }

@@ -20,6 +20,9 @@ interface Opened<T> {
   readonly value: T
 }
 
+/** That of the process, also if something replaces it later: a failure would hold for ever. */
+const { setTimeout: startTimer } = globalThis
+
 /** How a try ended. Callers that have waited for it share an outage, and no other fault. */
 type Ending = 'opened' | 'failed' | DatabaseUnreachableError
 
@@ -49,6 +52,11 @@ export class Opening {
   /** Whether the last try failed. */
   get isAway(): boolean {
     return this.#awaySinceMs !== undefined
+  }
+
+  /** Ends the outage: an open connection is used. */
+  reached(): void {
+    this.#awaySinceMs = undefined
   }
 
   /**
@@ -123,7 +131,7 @@ export class Opening {
     const release = () => {
       if (this.#failure === error) this.#failure = undefined
     }
-    setTimeout(release, this.#holdsMs).unref()
+    startTimer(release, this.#holdsMs).unref()
   }
 
   /** @throws the error, if the outage has lasted for too long */

@@ -8,8 +8,16 @@ import type { Opening } from './opening.ts'
 
 /** From the start of one connection to the next. */
 const usualRestsMs = 1000
-/** An open connection that a lost packet delays keeps others waiting no longer than this. */
+/** A connection whose start hangs keeps others waiting no longer than this. */
 const usualLateMs = 500
+
+/** Those of the process, also if something replaces them later: the pool would wait for ever. */
+const {
+  setTimeout: startTimer,
+  clearTimeout: stopTimer,
+  setInterval: startWatch,
+  clearInterval: stopWatch,
+} = globalThis
 
 export interface ReadPoolOptions {
   readonly opening: Opening
@@ -32,22 +40,26 @@ export class ReadPool {
   readonly #waiting: (() => void)[] = []
   #opens = 0
   #isLate = false
-  #rests = false
+  #resting: NodeJS.Timeout | undefined
 
   constructor(options: ReadPoolOptions) {
     this.#options = options
   }
 
-  /** @throws the error of `open` */
+  /** @throws the error of `open`, if no connection is in use */
   async take(): Promise<Taken> {
     for (let wasCalled = false; ; wasCalled = true) {
       const idle = this.#takeIdle()
       if (idle !== undefined) {
+        this.#options.opening.reached()
         this.#used.add(idle)
         return { connection: idle, isNew: false }
       }
-      if (this.#mayOpen()) return { connection: await this.#open(), isNew: true }
-      await this.#turn(wasCalled)
+      if (!this.#mayOpen()) await this.#turn(wasCalled)
+      else {
+        const connection = await (this.#usable === 0 ? this.#open('first') : this.#openSpare())
+        if (connection !== undefined) return { connection, isNew: true }
+      }
     }
   }
 
@@ -75,43 +87,57 @@ export class ReadPool {
     return connection
   }
 
-  #mayOpen(): boolean {
-    const { most, opening } = this.#options
-    const usable = [...this.#used].filter(({ isBroken }) => !isBroken).length
-    if (usable + this.#opens >= most) return false
-    if (this.#opens > 0) return this.#isLate && !opening.isAway
-    return usable === 0 || !this.#rests
+  get #usable(): number {
+    return [...this.#used].filter(({ isBroken }) => !isBroken).length
   }
 
-  async #open(): Promise<PostgresConnection> {
-    const { opening, open, restsMs = usualRestsMs, lateMs = usualLateMs } = this.#options
+  #mayOpen(): boolean {
+    const { most, opening } = this.#options
+    if (this.#usable + this.#opens >= most) return false
+    if (this.#opens > 0) return this.#isLate && !opening.isAway
+    return this.#usable === 0 || this.#resting === undefined
+  }
+
+  /** A server may have no place for one more connection. Those in use then serve. */
+  async #openSpare(): Promise<PostgresConnection | undefined> {
+    try {
+      return await this.#open('spare')
+    } catch {
+      this.#rest()
+      return undefined
+    }
+  }
+
+  async #open(kind: 'first' | 'spare'): Promise<PostgresConnection> {
+    const { opening, open, lateMs = usualLateMs } = this.#options
     this.#opens += 1
     this.#isLate = false
-    const late = setTimeout(() => {
+    const late = startWatch(() => {
       this.#isLate = true
       this.#callNext()
     }, lateMs)
     try {
-      const connection = await opening.get(open)
+      const connection = await (kind === 'first' ? opening.get(open) : opening.once(open))
       this.#used.add(connection)
-      this.#rest(restsMs)
+      this.#rest()
       return connection
     } catch (error) {
-      // The next caller may have to learn it too.
-      this.#callNext()
+      // The next caller may have to learn it too. After a spare one the rest ends, or a connection is given back.
+      if (kind === 'first') this.#callNext()
       throw error
     } finally {
-      clearTimeout(late)
+      stopWatch(late)
       this.#opens -= 1
     }
   }
 
-  #rest(ms: number): void {
-    this.#rests = true
-    setTimeout(() => {
-      this.#rests = false
+  /** No further connection is opened for a while, unless none is usable. */
+  #rest(): void {
+    stopTimer(this.#resting)
+    this.#resting = startTimer(() => {
+      this.#resting = undefined
       this.#callNext()
-    }, ms).unref()
+    }, this.#options.restsMs ?? usualRestsMs).unref()
   }
 
   #callNext(): void {

@@ -111,6 +111,22 @@ test('a connection that another caller opens ends an outage: the next one begins
   expect(await second).toBeGreaterThan(before)
 })
 
+test('an open connection that is used ends an outage, too', async () => {
+  const database = new Database()
+  let nowMs = 0
+  const opening = new Opening(() => nowMs, times)
+  database.isAway = true
+  await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
+  opening.reached()
+  expect(opening.isAway).toBe(false)
+  nowMs = 1_000_000
+  await sleep(50)
+  const answer = opening.get(database.open)
+  while (database.tries < 3) await sleep(5)
+  database.isAway = false
+  expect(await answer).toBeGreaterThanOrEqual(3)
+})
+
 test('a try that fails after a later one succeeded begins no outage', async () => {
   let nowMs = 0
   const opening = new Opening(() => nowMs, { othersWaitMs: 10, holdsMs: 5 })

@@ -56,17 +56,14 @@ describe.skipIf(!isOnPostgres)('a database that cannot be reached', () => {
   }
 
   test('reads that find all their connections cut open new ones', async () => {
-    const before = way.led
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
+      const before = way.led
       await expect
-        .poll(
-          async () => {
-            await readsInTurns()
-            return way.led - before
-          },
-          { timeout: 10_000 },
-        )
-        .toBeGreaterThanOrEqual(3 + round)
+        .poll(async () => {
+          await readsInTurns()
+          return way.led - before
+        })
+        .toBeGreaterThanOrEqual(2)
       way.lead(port)
       await Promise.all([requests.read(), requests.read()])
     }
