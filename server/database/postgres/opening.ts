@@ -20,7 +20,7 @@ interface Opened<T> {
   readonly value: T
 }
 
-/** That of the process, also if something replaces it later: a failure would hold for ever. */
+/** The timer of the process. A test may replace the global one, and a failure would then never end. */
 const { setTimeout: startTimer } = globalThis
 
 /** How a try ended. Callers that have waited for it share an outage, and no other fault. */
@@ -49,12 +49,12 @@ export class Opening {
     this.#othersWaitMs = times.othersWaitMs ?? usualOthersWaitMs
   }
 
-  /** Whether the last try failed. */
+  /** Whether an outage lasts, as far as this node knows. */
   get isAway(): boolean {
     return this.#awaySinceMs !== undefined
   }
 
-  /** Ends the outage: an open connection is used. */
+  /** Ends the outage. Called when an open connection is used, so no try has to succeed first. */
   reached(): void {
     this.#awaySinceMs = undefined
   }
@@ -80,7 +80,11 @@ export class Opening {
     return outcome.value
   }
 
-  /** Tries, unless another try tells that the database is away. @throws every error of `open` but that of an outage */
+  /**
+   * Returns what `open` opens, or the failure of the last try of any caller.
+   *
+   * @throws every error of `open` but that of an outage
+   */
   async #turn<T>(open: () => Promise<T>): Promise<Opened<T> | DatabaseUnreachableError> {
     const patience = new Patience(this.#othersWaitMs)
     try {
@@ -141,7 +145,7 @@ export class Opening {
   }
 }
 
-/** The time that a caller has for the tries of others, in all. It begins with the first wait. */
+/** The time that a caller waits for the tries of others before its own one. It begins with the first wait. */
 class Patience {
   readonly #ms: number
   #ended: AbortController | undefined

@@ -1,17 +1,18 @@
 /**
- * The connections of the reader. They are opened one after another, a second apart, and only while none is idle. A new
- * connection costs the server a process that reads the catalogue anew. After a crash all nodes connect at the same
- * time, and their first requests would be answered later.
+ * The connections of the reader. They are opened one after another, and only while none is idle. If one is usable, the
+ * next is opened a second later at the earliest. A new connection costs the server a process that reads the catalogue
+ * anew. After a crash all nodes connect at the same time, and with fewer connections their first requests are answered
+ * sooner.
  */
 import type { PostgresConnection } from './connection.ts'
 import type { Opening } from './opening.ts'
 
-/** From the start of one connection to the next. */
+/** From one connection, or from a failed try, to the next one. */
 const usualRestsMs = 1000
 /** A connection whose start hangs keeps others waiting no longer than this. */
 const usualLateMs = 500
 
-/** Those of the process, also if something replaces them later: the pool would wait for ever. */
+/** The timers of the process. A test may replace the global ones, and a rest would then never end. */
 const {
   setTimeout: startTimer,
   clearTimeout: stopTimer,
@@ -46,7 +47,11 @@ export class ReadPool {
     this.#options = options
   }
 
-  /** @throws the error of `open`, if no connection is in use */
+  /**
+   * Resolves once the caller has a connection of its own, which it must give back.
+   *
+   * @throws the error of `open`, if no connection is in use
+   */
   async take(): Promise<Taken> {
     for (let wasCalled = false; ; wasCalled = true) {
       const idle = this.#takeIdle()
@@ -63,6 +68,7 @@ export class ReadPool {
     }
   }
 
+  /** Takes a connection back. A broken one is not used again. */
   give(connection: PostgresConnection): void {
     this.#used.delete(connection)
     if (!connection.isBroken) this.#idle.push(connection)

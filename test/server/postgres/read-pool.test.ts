@@ -12,7 +12,7 @@ const place = { host: '127.0.0.1', port: 5432, database: 'bridge' }
 const unreachable = () => new DatabaseUnreachableError(place as never, new Error('it is starting up'))
 const long = 60_000
 
-/** What the pool uses of a connection. */
+/** The pool uses nothing else of a connection. */
 interface Stand {
   isBroken: boolean
   isClosed: boolean
