@@ -54,6 +54,11 @@ export class Opening {
     return this.#awaySinceMs !== undefined
   }
 
+  /** Whether the outage is so old that no request waits for its end. */
+  get lasts(): boolean {
+    return this.#awaySinceMs !== undefined && this.#monotonicMs() - this.#awaySinceMs >= waitsForMs
+  }
+
   /** Ends the outage. Called when an open connection is used, so no try has to succeed first. */
   reached(): void {
     this.#awaySinceMs = undefined
@@ -68,7 +73,7 @@ export class Opening {
     for (;;) {
       const outcome = await this.#turn(open)
       if (!(outcome instanceof DatabaseUnreachableError)) return outcome.value
-      this.#requireWorth(outcome)
+      if (this.lasts) throw outcome
       await sleep(this.#holdsMs)
     }
   }
@@ -136,12 +141,6 @@ export class Opening {
       if (this.#failure === error) this.#failure = undefined
     }
     startTimer(release, this.#holdsMs).unref()
-  }
-
-  /** @throws the error, if the outage has lasted for too long */
-  #requireWorth(error: DatabaseUnreachableError): void {
-    if (this.#awaySinceMs === undefined) return
-    if (this.#monotonicMs() - this.#awaySinceMs >= waitsForMs) throw error
   }
 }
 

@@ -4,7 +4,7 @@
  * anew. After a crash all nodes connect at the same time, and with fewer connections their first requests are answered
  * sooner.
  */
-import type { PostgresConnection } from './connection.ts'
+import { DatabaseUnreachableError, type PostgresConnection } from './connection.ts'
 import type { Opening } from './opening.ts'
 
 /** From one connection, or from a failed try, to the next one. */
@@ -38,7 +38,7 @@ export class ReadPool {
   readonly #idle: PostgresConnection[] = []
   readonly #used = new Set<PostgresConnection>()
   /** Callers that wait for a connection, or for their turn to open one. */
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: PromiseWithResolvers<void>[] = []
   #opens = 0
   #isLate = false
   #resting: NodeJS.Timeout | undefined
@@ -50,7 +50,7 @@ export class ReadPool {
   /**
    * Resolves once the caller has a connection of its own, which it must give back.
    *
-   * @throws the error of `open`, if no connection is in use
+   * @throws the error of `open`, if no connection is in use. That of an outage may come from the try of another caller
    */
   async take(): Promise<Taken> {
     for (let wasCalled = false; ; wasCalled = true) {
@@ -81,10 +81,10 @@ export class ReadPool {
 
   /** A caller whose turn came too early keeps its place. */
   #turn(wasCalled: boolean): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    if (wasCalled) this.#waiting.unshift(resolve)
-    else this.#waiting.push(resolve)
-    return promise
+    const turn = Promise.withResolvers<void>()
+    if (wasCalled) this.#waiting.unshift(turn)
+    else this.#waiting.push(turn)
+    return turn.promise
   }
 
   #takeIdle(): PostgresConnection | undefined {
@@ -104,13 +104,19 @@ export class ReadPool {
     return this.#usable === 0 || this.#resting === undefined
   }
 
-  /** A server may have no place for one more connection. Those in use then serve. */
+  /**
+   * A server may have no place for one more connection. Those in use then serve.
+   *
+   * @throws the error of a lasting outage, if those in use broke meanwhile
+   */
   async #openSpare(): Promise<PostgresConnection | undefined> {
     try {
       return await this.#open('spare')
-    } catch {
+    } catch (error) {
       this.#rest()
-      return undefined
+      if (this.#usable > 0 || !this.#options.opening.lasts) return undefined
+      this.#tell(error)
+      throw error
     }
   }
 
@@ -128,8 +134,8 @@ export class ReadPool {
       this.#rest()
       return connection
     } catch (error) {
-      // The next caller may have to learn it too. After a spare one the rest ends, or a connection is given back.
-      if (kind === 'first') this.#callNext()
+      // After a spare one the rest ends, or a connection is given back.
+      if (kind === 'first') this.#tell(error)
       throw error
     } finally {
       stopWatch(late)
@@ -146,7 +152,13 @@ export class ReadPool {
     }, this.#options.restsMs ?? usualRestsMs).unref()
   }
 
+  /** An outage holds for all that wait: tries one after another would keep the last one for their sum. */
+  #tell(error: unknown): void {
+    if (!(error instanceof DatabaseUnreachableError)) this.#callNext()
+    else for (const { reject } of this.#waiting.splice(0)) reject(error)
+  }
+
   #callNext(): void {
-    this.#waiting.shift()?.()
+    this.#waiting.shift()?.resolve()
   }
 }

@@ -159,6 +159,35 @@ test('a failure is that of each caller that waits, and the next caller tries aga
   expect((await pool.take()).isNew).toBe(true)
 })
 
+test('a caller waits for one slow try of a lasting outage, not for one of each caller before it', async () => {
+  const database = new Database()
+  database.isAway = true
+  let nowMs = 0
+  const opening = new Opening(() => nowMs, { holdsMs: 5, othersWaitMs: 10 })
+  const pool = poolOf(database, { opening })
+  const waiting = several(4, () => pool.take().catch((error: unknown) => error))
+  // A try of that length holds for no other link.
+  nowMs = 5000
+  for (const error of await waiting) expect(error).toBeInstanceOf(DatabaseUnreachableError)
+  expect(database.tries).toBe(1)
+})
+
+test('if the last connection breaks during a slow spare try of a lasting outage, it is the last try', async () => {
+  const database = new Database()
+  let nowMs = 0
+  const opening = new Opening(() => nowMs, { holdsMs: 5, othersWaitMs: 10 })
+  const pool = poolOf(database, { restsMs: 10, opening })
+  const { connection } = await pool.take()
+  const waiting = several(3, () => pool.take().catch((error: unknown) => error))
+  database.isAway = true
+  while (database.tries < 2) await Promise.race([sleep(1), waiting])
+  database.crash()
+  nowMs = 5000
+  for (const error of await waiting) expect(error).toBeInstanceOf(DatabaseUnreachableError)
+  expect(database.tries).toBe(2)
+  pool.give(connection)
+})
+
 test('a start that hangs keeps others only so long, and a database that is away is no such start', async () => {
   const database = new Database()
   const { promise: never, resolve } = Promise.withResolvers<void>()
