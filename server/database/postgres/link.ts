@@ -23,7 +23,10 @@ export class Link {
   #linked: Linked | undefined
   #connecting: Promise<Linked> | undefined
 
-  /** With `opening`, a new connection may fail as a try of another link did a moment ago. */
+  /**
+   * With `opening`, a new connection may fail as a try of another link did a moment ago, and waits for those of
+   * requests.
+   */
   constructor(settings: ConnectionSettings, opening?: Opening) {
     this.#settings = settings
     this.#opening = opening
@@ -46,7 +49,7 @@ export class Link {
 
   async #connect(): Promise<Linked> {
     const open = () => PostgresConnection.open(this.#settings)
-    const connection = await (this.#opening?.once(open) ?? open())
+    const connection = await (this.#opening?.onceAfterRequests(open) ?? open())
     try {
       const server = await serverOf(connection)
       await this.check(connection)

@@ -15,6 +15,8 @@ const waitsForMs = 1500
 const usualHoldsMs = 150
 /** A lost packet delays a try by a second, and other callers by no more than this. */
 const usualOthersWaitMs = 500
+/** After an outage, requests connect so long before the node does for itself. */
+const usualFirstMs = 500
 
 interface Opened<T> {
   readonly value: T
@@ -29,17 +31,21 @@ type Ending = 'opened' | 'failed' | DatabaseUnreachableError
 export interface OpeningTimes {
   readonly holdsMs?: number
   readonly othersWaitMs?: number
+  readonly requestsFirstMs?: number
 }
 
 export class Opening {
   readonly #monotonicMs: () => number
   readonly #holdsMs: number
   readonly #othersWaitMs: number
+  readonly #requestsFirstMs: number
   #trying: Promise<Ending> | undefined
   /** The last failure, while it holds. */
   #failure: DatabaseUnreachableError | undefined
   /** When the first try of the outage began. */
   #awaySinceMs: number | undefined
+  /** Resolves when the requests of a recovered database have had their time to connect. */
+  #requestsFirst: Promise<void> | undefined
   /** When a try last succeeded. */
   #openedMs = Number.NEGATIVE_INFINITY
 
@@ -47,6 +53,7 @@ export class Opening {
     this.#monotonicMs = monotonicMs
     this.#holdsMs = times.holdsMs ?? usualHoldsMs
     this.#othersWaitMs = times.othersWaitMs ?? usualOthersWaitMs
+    this.#requestsFirstMs = times.requestsFirstMs ?? usualFirstMs
   }
 
   /** Whether an outage lasts, as far as this node knows. */
@@ -61,7 +68,14 @@ export class Opening {
 
   /** Ends the outage. Called when an open connection is used, so no try has to succeed first. */
   reached(): void {
+    if (this.#awaySinceMs === undefined) return
     this.#awaySinceMs = undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#requestsFirst = promise
+    startTimer(() => {
+      if (this.#requestsFirst === promise) this.#requestsFirst = undefined
+      resolve()
+    }, this.#requestsFirstMs).unref()
   }
 
   /**
@@ -85,18 +99,34 @@ export class Opening {
     return outcome.value
   }
 
+  /** As `once`, for a connection that no request waits for. After an outage those of requests are opened first. */
+  async onceAfterRequests<T>(open: () => Promise<T>): Promise<T> {
+    const outcome = await this.#turn(open, true)
+    if (outcome instanceof DatabaseUnreachableError) throw outcome
+    return outcome.value
+  }
+
   /**
    * Returns what `open` opens, or the failure of the last try of any caller.
    *
    * @throws every error of `open` but that of an outage
    */
-  async #turn<T>(open: () => Promise<T>): Promise<Opened<T> | DatabaseUnreachableError> {
+  async #turn<T>(
+    open: () => Promise<T>,
+    afterRequests = false,
+  ): Promise<Opened<T> | DatabaseUnreachableError> {
     const patience = new Patience(this.#othersWaitMs)
+    let yields = afterRequests
     try {
       while (this.#failure === undefined) {
-        if (this.#trying === undefined || patience.isOver) return await this.#try(open)
-        const ending = await patience.within(this.#trying)
-        if (ending instanceof DatabaseUnreachableError) return ending
+        if (yields && this.#requestsFirst !== undefined) {
+          await this.#requestsFirst
+          yields = false
+        } else if (this.#trying === undefined || patience.isOver) return await this.#try(open)
+        else {
+          const ending = await patience.within(this.#trying)
+          if (ending instanceof DatabaseUnreachableError) return ending
+        }
       }
       return this.#failure
     } finally {
@@ -114,7 +144,7 @@ export class Opening {
     }
     try {
       const value = await open()
-      this.#awaySinceMs = undefined
+      this.reached()
       this.#failure = undefined
       this.#openedMs = this.#monotonicMs()
       ended('opened')

@@ -127,6 +127,58 @@ test('an open connection that is used ends an outage, too', async () => {
   expect(await answer).toBeGreaterThanOrEqual(3)
 })
 
+/** An opening whose outage has just ended. Its node may wait for so long. */
+async function recovered(database: Database, requestsFirstMs: number): Promise<Opening> {
+  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs })
+  database.isAway = true
+  await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
+  database.isAway = false
+  await opening.get(database.open)
+  return opening
+}
+
+test('after an outage the node connects for itself later than its requests, and then waits no longer', async () => {
+  const database = new Database()
+  const opening = await recovered(database, 300)
+  let isOpened = false
+  const own = opening.onceAfterRequests(database.open).then(() => {
+    isOpened = true
+  })
+  await opening.get(database.open)
+  await opening.once(database.open)
+  expect(isOpened).toBe(false)
+  await own
+  const before = database.tries
+  await opening.onceAfterRequests(database.open)
+  expect(database.tries).toBe(before + 1)
+})
+
+test('a try of the node for itself that waits for another one also lets requests connect first', async () => {
+  const database = new Database()
+  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs: long })
+  database.isAway = true
+  await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
+  await sleep(50)
+  database.isAway = false
+  const requests = opening.get(database.open)
+  const own = opening.onceAfterRequests(database.open)
+  await requests
+  expect(await Promise.race([own, sleep(100, 'waits')])).toBe('waits')
+  expect(await opening.get(database.open)).toBe(3)
+})
+
+test('without an outage the node waits for nobody, and during one it tries as others do', async () => {
+  const database = new Database()
+  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs: long })
+  await opening.get(database.open)
+  expect(await opening.onceAfterRequests(database.open)).toBe(2)
+  database.isAway = true
+  await expect(opening.onceAfterRequests(database.open)).rejects.toThrow('it is starting up')
+  database.isAway = false
+  await sleep(50)
+  expect(await opening.onceAfterRequests(database.open)).toBe(4)
+})
+
 test('a try that fails after a later one succeeded begins no outage', async () => {
   let nowMs = 0
   const opening = new Opening(() => nowMs, { othersWaitMs: 10, holdsMs: 5 })
