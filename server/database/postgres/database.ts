@@ -131,8 +131,12 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
         ...{ settings: node.settings, program: node.program ?? migrations.length, finishesRestore },
       }
       await joinDatabase(connection, joining)
+      // A node that needs a beat to stay a member, or to serve again, waits for no request.
+      const beatLink = new Link({ ...settings, limits: beatLimits }, (open) =>
+        membership?.isFresh() ? opening.onceAfterRequests(open) : opening.once(open),
+      )
       membership = await Membership.start({
-        ...{ link: new Link({ ...settings, limits: beatLimits }, opening), node: joining, load: node.load },
+        ...{ link: beatLink, node: joining, load: node.load },
         ...{ monotonicMs, check, onError: options.onBeatError, onTakenOver: onFatal },
         ...{ onOutdated: options.onOutdated, onBeat: (beat) => witness.noteBeat(beat) },
       })
@@ -156,7 +160,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       untilSpace: (signal) => untilSpace(settings, signal),
       vacuum: () => vacuum(settings),
     })
-    const sharedLink = new Link(settings, opening)
+    const sharedLink = new Link(settings, (open) => opening.onceAfterRequests(open))
     sharedLink.check = check
     const reader = createReader({
       ...{ settings, opening, connections: readConnections, check, merges, monotonicMs },

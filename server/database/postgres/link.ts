@@ -7,7 +7,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionSettings, isStatementError, PostgresConnection } from './connection.ts'
-import type { Opening } from './opening.ts'
 
 export interface Linked {
   readonly connection: PostgresConnection
@@ -15,21 +14,21 @@ export interface Linked {
   readonly server: string
 }
 
+/** Resolves with what `open` opens. @throws its error, or that of another try a moment ago */
+export type Connects = (open: () => Promise<PostgresConnection>) => Promise<PostgresConnection>
+
 export class Link {
   readonly #settings: ConnectionSettings
-  readonly #opening: Opening | undefined
+  readonly #connects: Connects
   /** Runs on each new connection before anything else. */
   check: (connection: PostgresConnection) => Promise<void> = async () => {}
   #linked: Linked | undefined
   #connecting: Promise<Linked> | undefined
 
-  /**
-   * With `opening`, a new connection may fail as a try of another link did a moment ago, and waits for those of
-   * requests.
-   */
-  constructor(settings: ConnectionSettings, opening?: Opening) {
+  /** `connects` decides when a connection is opened, by default at once. */
+  constructor(settings: ConnectionSettings, connects: Connects = (open) => open()) {
     this.#settings = settings
-    this.#opening = opening
+    this.#connects = connects
   }
 
   /** The last connection that was opened, if it can still be used. */
@@ -48,8 +47,7 @@ export class Link {
   }
 
   async #connect(): Promise<Linked> {
-    const open = () => PostgresConnection.open(this.#settings)
-    const connection = await (this.#opening?.onceAfterRequests(open) ?? open())
+    const connection = await this.#connects(() => PostgresConnection.open(this.#settings))
     try {
       const server = await serverOf(connection)
       await this.check(connection)

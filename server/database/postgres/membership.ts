@@ -118,6 +118,11 @@ export class Membership implements Nodes {
     return this.#options.monotonicMs() - this.#beatMs < deadAfterMs
   }
 
+  /** Whether the next beat may be late. */
+  isFresh(): boolean {
+    return this.#options.monotonicMs() - this.#beatMs < deadAfterMs / 2
+  }
+
   leads(): boolean {
     return this.isMember() && this.#lease.isHeld()
   }

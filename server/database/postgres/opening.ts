@@ -44,8 +44,8 @@ export class Opening {
   #failure: DatabaseUnreachableError | undefined
   /** When the first try of the outage began. */
   #awaySinceMs: number | undefined
-  /** Resolves when the requests of a recovered database have had their time to connect. */
-  #requestsFirst: Promise<void> | undefined
+  /** When the last outage ended. */
+  #endedMs = Number.NEGATIVE_INFINITY
   /** When a try last succeeded. */
   #openedMs = Number.NEGATIVE_INFINITY
 
@@ -70,12 +70,7 @@ export class Opening {
   reached(): void {
     if (this.#awaySinceMs === undefined) return
     this.#awaySinceMs = undefined
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#requestsFirst = promise
-    startTimer(() => {
-      if (this.#requestsFirst === promise) this.#requestsFirst = undefined
-      resolve()
-    }, this.#requestsFirstMs).unref()
+    this.#endedMs = this.#monotonicMs()
   }
 
   /**
@@ -99,7 +94,10 @@ export class Opening {
     return outcome.value
   }
 
-  /** As `once`, for a connection that no request waits for. After an outage those of requests are opened first. */
+  /**
+   * As `once`, for a connection that few requests wait for. In the first half second after an outage only the others
+   * are opened.
+   */
   async onceAfterRequests<T>(open: () => Promise<T>): Promise<T> {
     const outcome = await this.#turn(open, true)
     if (outcome instanceof DatabaseUnreachableError) throw outcome
@@ -115,13 +113,16 @@ export class Opening {
     open: () => Promise<T>,
     afterRequests = false,
   ): Promise<Opened<T> | DatabaseUnreachableError> {
-    const patience = new Patience(this.#othersWaitMs)
+    let patience = new Patience(this.#othersWaitMs)
     let yields = afterRequests
     try {
       while (this.#failure === undefined) {
-        if (yields && this.#requestsFirst !== undefined) {
-          await this.#requestsFirst
+        const yieldsMs = yields ? this.#endedMs + this.#requestsFirstMs - this.#monotonicMs() : 0
+        if (yieldsMs > 0) {
+          await sleep(yieldsMs)
           yields = false
+          patience.end()
+          patience = new Patience(this.#othersWaitMs)
         } else if (this.#trying === undefined || patience.isOver) return await this.#try(open)
         else {
           const ending = await patience.within(this.#trying)

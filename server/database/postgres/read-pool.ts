@@ -94,7 +94,7 @@ export class ReadPool {
   }
 
   get #usable(): number {
-    return [...this.#used].filter(({ isBroken }) => !isBroken).length
+    return [...this.#used, ...this.#idle].filter(({ isBroken }) => !isBroken).length
   }
 
   #mayOpen(): boolean {
@@ -107,14 +107,15 @@ export class ReadPool {
   /**
    * A server may have no place for one more connection. Those in use then serve.
    *
-   * @throws the error of a lasting outage, if those in use broke meanwhile
+   * @throws the error of a lasting outage, if those broke meanwhile
    */
   async #openSpare(): Promise<PostgresConnection | undefined> {
     try {
       return await this.#open('spare')
     } catch (error) {
       this.#rest()
-      if (this.#usable > 0 || !this.#options.opening.lasts) return undefined
+      const isOutage = error instanceof DatabaseUnreachableError && this.#options.opening.lasts
+      if (!isOutage || this.#usable > 0) return undefined
       this.#tell(error)
       throw error
     }
@@ -152,9 +153,13 @@ export class ReadPool {
     }, this.#options.restsMs ?? usualRestsMs).unref()
   }
 
-  /** An outage holds for all that wait: tries one after another would keep the last one for their sum. */
+  /**
+   * An outage holds for all that wait: tries one after another would keep the last one for their sum. But a connection
+   * that is usable, or being opened by another caller, may still serve them.
+   */
   #tell(error: unknown): void {
-    if (!(error instanceof DatabaseUnreachableError)) this.#callNext()
+    const mayServe = this.#usable > 0 || this.#opens > 1
+    if (mayServe || !(error instanceof DatabaseUnreachableError)) this.#callNext()
     else for (const { reject } of this.#waiting.splice(0)) reject(error)
   }
 

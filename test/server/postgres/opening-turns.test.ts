@@ -127,19 +127,13 @@ test('an open connection that is used ends an outage, too', async () => {
   expect(await answer).toBeGreaterThanOrEqual(3)
 })
 
-/** An opening whose outage has just ended. Its node may wait for so long. */
-async function recovered(database: Database, requestsFirstMs: number): Promise<Opening> {
-  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs })
+test('after an outage the node connects for itself later than its requests', async () => {
+  const database = new Database()
+  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs: 300 })
   database.isAway = true
   await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
   database.isAway = false
   await opening.get(database.open)
-  return opening
-}
-
-test('after an outage the node connects for itself later than its requests, and then waits no longer', async () => {
-  const database = new Database()
-  const opening = await recovered(database, 300)
   let isOpened = false
   const own = opening.onceAfterRequests(database.open).then(() => {
     isOpened = true
@@ -148,14 +142,25 @@ test('after an outage the node connects for itself later than its requests, and 
   await opening.once(database.open)
   expect(isOpened).toBe(false)
   await own
-  const before = database.tries
-  await opening.onceAfterRequests(database.open)
-  expect(database.tries).toBe(before + 1)
+})
+
+test('a node that has let requests connect first still tries one at a time', async () => {
+  const database = new Database()
+  const opening = new Opening(() => performance.now(), { holdsMs: 5, othersWaitMs: 60, requestsFirstMs: 100 })
+  database.isAway = true
+  await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
+  database.isAway = false
+  await sleep(20)
+  // The tries of the node wait for this one, and then until requests have had their time.
+  const requests = opening.get(database.open)
+  await several(2, () => opening.onceAfterRequests(database.open))
+  await requests
+  expect(database.mostAtOnce).toBe(1)
 })
 
 test('a try of the node for itself that waits for another one also lets requests connect first', async () => {
   const database = new Database()
-  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs: long })
+  const opening = new Opening(() => performance.now(), { ...times, requestsFirstMs: 300 })
   database.isAway = true
   await expect(opening.once(database.open)).rejects.toThrow('it is starting up')
   await sleep(50)
@@ -165,6 +170,7 @@ test('a try of the node for itself that waits for another one also lets requests
   await requests
   expect(await Promise.race([own, sleep(100, 'waits')])).toBe('waits')
   expect(await opening.get(database.open)).toBe(3)
+  expect(await own).toBe(4)
 })
 
 test('without an outage the node waits for nobody, and during one it tries as others do', async () => {

@@ -188,6 +188,47 @@ test('if the last connection breaks during a slow spare try of a lasting outage,
   pool.give(connection)
 })
 
+test('a failed spare try refuses nobody if a connection was given back meanwhile', async () => {
+  const database = new Database()
+  let nowMs = 0
+  const opening = new Opening(() => nowMs, { holdsMs: 5, othersWaitMs: 10 })
+  const pool = poolOf(database, { restsMs: 10, opening })
+  const { connection } = await pool.take()
+  database.isAway = true
+  const waiting = pool.take()
+  while (database.tries < 2) await Promise.race([sleep(1), waiting])
+  pool.give(connection)
+  nowMs = 5000
+  expect(await waiting).toEqual({ connection, isNew: false })
+})
+
+test('a slow try that fails refuses no other caller while another try is under way', async () => {
+  const database = new Database()
+  const slow = Promise.withResolvers<never>()
+  const next = Promise.withResolvers<void>()
+  let tries = 0
+  let nowMs = 0
+  const open = async () => {
+    tries += 1
+    if (tries === 1) return slow.promise
+    await next.promise
+    return database.open()
+  }
+  const opening = new Opening(() => nowMs, { holdsMs: 5, othersWaitMs: 10 })
+  const pool = poolOf(database, { opening, open, lateMs: 20, most: 2 })
+  const first = expect(pool.take()).rejects.toThrow('it is starting up')
+  const second = pool.take()
+  const third = pool.take()
+  while (tries < 2) await sleep(1)
+  nowMs = 5000
+  slow.reject(unreachable())
+  await first
+  next.resolve()
+  const { connection } = await second
+  pool.give(connection)
+  expect((await third).connection).toBe(connection)
+})
+
 test('a start that hangs keeps others only so long, and a database that is away is no such start', async () => {
   const database = new Database()
   const { promise: never, resolve } = Promise.withResolvers<void>()
