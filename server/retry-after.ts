@@ -9,6 +9,8 @@ export const retryAfterMs = {
   restart: 1000,
   /** The database was away and answers again, so the same key has an outcome now. */
   recovered: 100,
+  /** A connection to the object store broke, which says nothing about the next one. */
+  objectStore: 250,
   /** The request was too slow. The caller may retry immediately. */
   immediately: 1000,
   /** One of the caller's waits has to end first. */

@@ -67,8 +67,8 @@ export function storeFailure(error: unknown): ApiError {
  * A connection that broke says nothing about the next one. A store that answers with a failure or stalls has too
  * much to do.
  */
-function waitOf(error: unknown): 'otherParty' | 'disk' | 'immediately' {
+function waitOf(error: unknown): 'otherParty' | 'disk' | 'objectStore' {
   if (error instanceof ObjectDiffersError || (error instanceof StoreRefusal && error.isFinal))
     return 'otherParty'
-  return error instanceof StoreRefusal || error instanceof StoreStalledError ? 'disk' : 'immediately'
+  return error instanceof StoreRefusal || error instanceof StoreStalledError ? 'disk' : 'objectStore'
 }

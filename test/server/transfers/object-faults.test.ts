@@ -123,6 +123,9 @@ async function audited(id: string, kind: string): Promise<number> {
 /** The refusal that every fault of the store becomes. */
 function expectTold(reply: Reply, words: string, retryAfter = '5'): void {
   expect([...told(reply), reply.headers['retry-after']]).toEqual([503, 'unavailable', retryAfter])
+  // The next connection may succeed at once.
+  const retry_after_ms = retryAfter === '1' ? 250 : Number(retryAfter) * 1000
+  expect(reply.json).toMatchObject({ retry_after_ms })
   expect(reply.text).toContain(words)
 }
 
