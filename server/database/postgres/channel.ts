@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../channel.ts'
 import { type ConnectionSettings, PostgresConnection } from './connection.ts'
 import { placeOf } from './held.ts'
-import type { Opening } from './opening.ts'
+import type { Connects } from './link.ts'
 
 /** PostgreSQL refuses a payload of 8,000 bytes. */
 const maxBytes = 8000
@@ -23,8 +23,8 @@ export interface Ways {
   readonly listen?: ConnectionSettings | undefined
   /** Where the database of `settings` lies. */
   readonly place?: string
-  /** Shares the tries to connect by `settings`. */
-  readonly opening?: Opening
+  /** Decides when a connection by `settings` is opened, by default at once. */
+  readonly connects?: Connects
 }
 
 /** The direct way leads to another database than the node uses. */
@@ -50,11 +50,8 @@ export async function requireSamePlace(listen: ConnectionSettings, place: string
 }
 
 export function createChannel(ways: Ways, name: string, self: string): Channel {
-  const { settings, listen, place, opening } = ways
-  const openUsual = () => {
-    const open = () => PostgresConnection.open(settings)
-    return opening?.once(open) ?? open()
-  }
+  const { settings, listen, place, connects = (open) => open() } = ways
+  const openUsual = () => connects(() => PostgresConnection.open(settings))
   return {
     self,
     maxBytes,

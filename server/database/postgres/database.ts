@@ -184,7 +184,7 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       scrubbed: false,
       ...(node !== undefined && {
         channel: createChannel(
-          { settings, listen: options.listen, place, opening },
+          { settings, listen: options.listen, place, connects: (open) => opening.once(open) },
           channelName(serverId),
           node.id,
         ),

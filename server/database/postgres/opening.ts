@@ -6,6 +6,8 @@
  * A request waits for a database that cannot be reached, but only in the first 1.5 seconds of the outage. So a crash
  * or a failover that ends by then refuses no new request, and a longer one fills no queue. If one process of a server
  * with a synchronous standby crashes, the server accepts connections again after about a second.
+ *
+ * Then all nodes connect at the same time. Connections that few requests wait for are opened half a second later.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseUnreachableError } from './connection.ts'
