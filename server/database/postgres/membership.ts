@@ -118,7 +118,7 @@ export class Membership implements Nodes {
     return this.#options.monotonicMs() - this.#beatMs < deadAfterMs
   }
 
-  /** Whether the next beat may be late. */
+  /** Whether the last beat is so recent that the next one may be half a second late. */
   isFresh(): boolean {
     return this.#options.monotonicMs() - this.#beatMs < deadAfterMs / 2
   }

@@ -17,8 +17,8 @@ const waitsForMs = 1500
 const usualHoldsMs = 150
 /** A lost packet delays a try by a second, and other callers by no more than this. */
 const usualOthersWaitMs = 500
-/** After an outage, requests connect so long before the node does for itself. */
-const usualFirstMs = 500
+/** For so long after an outage only requests connect, and the channel to other nodes. */
+const usualRequestsFirstMs = 500
 
 interface Opened<T> {
   readonly value: T
@@ -55,7 +55,7 @@ export class Opening {
     this.#monotonicMs = monotonicMs
     this.#holdsMs = times.holdsMs ?? usualHoldsMs
     this.#othersWaitMs = times.othersWaitMs ?? usualOthersWaitMs
-    this.#requestsFirstMs = times.requestsFirstMs ?? usualFirstMs
+    this.#requestsFirstMs = times.requestsFirstMs ?? usualRequestsFirstMs
   }
 
   /** Whether an outage lasts, as far as this node knows. */

@@ -50,7 +50,7 @@ export class ReadPool {
   /**
    * Resolves once the caller has a connection of its own, which it must give back.
    *
-   * @throws the error of `open`, if no connection is in use. That of an outage may come from the try of another caller
+   * @throws the error of `open`, if no connection is in use. In an outage another caller may have got it
    */
   async take(): Promise<Taken> {
     for (let wasCalled = false; ; wasCalled = true) {
@@ -107,7 +107,7 @@ export class ReadPool {
   /**
    * A server may have no place for one more connection. Those in use then serve.
    *
-   * @throws the error of a lasting outage, if those broke meanwhile
+   * @throws the error of a lasting outage, if no connection is usable any more
    */
   async #openSpare(): Promise<PostgresConnection | undefined> {
     try {
