@@ -29,8 +29,11 @@ export const pauses = {
   uploadPending: { firstMs: 250, longestMs: 5000, growth: 1.25 },
   /** Before a part is sent or read again while another operation uses the transfer. */
   partBusy: { firstMs: 100, longestMs: 2000 },
-  /** Before a part is sent or read again after its connection failed. */
-  partBroken: { firstMs: 250, longestMs: 8000 },
+  /**
+   * Before a part is sent or read again after its connection failed. A node that comes back is noticed after at most a
+   * quarter of the time that it was away, and 250 ms.
+   */
+  partBroken: { firstMs: 250, longestMs: 4000, growth: 1.25 },
   /** Before the same helper of a direct transfer is tried again. Each look at its endpoint is in the node's audit. */
   helperAway: { firstMs: 1000, longestMs: 30_000 },
 } as const satisfies Record<string, Pauses>

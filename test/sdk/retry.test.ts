@@ -29,13 +29,15 @@ test('a request that may have taken effect is not repeated without a key', () =>
   expect(delay(refusal(503, 'unavailable'), { repeatable: false })).toBeUndefined()
 })
 
-test('a recipient waits for an upload at most a quarter longer than needed', () => {
-  const { uploadPending } = pauses
-  const waits = Array.from({ length: 20 }, (_, index) => backoff(index + 1, uploadPending))
+test.each([
+  ['a recipient waits for an upload', 'uploadPending', 5000],
+  ['a part whose connection broke waits for the node', 'partBroken', 4000],
+] as const)('%s at most a quarter longer than needed', (_, name, longestMs) => {
+  const waits = Array.from({ length: 20 }, (_, index) => backoff(index + 1, pauses[name]))
   const before = (index: number) => waits.slice(0, index).reduce((sum, each) => sum + each, 0)
   for (const [index, ms] of waits.entries())
-    expect(ms).toBeLessThanOrEqual(uploadPending.firstMs + before(index) / 4)
-  expect([waits[0], waits[19]]).toEqual([250, 5000])
+    expect(ms).toBeLessThanOrEqual(pauses[name].firstMs + before(index) / 4)
+  expect([waits[0], waits[19]]).toEqual([250, longestMs])
 })
 
 test('the number of attempts is limited', () => {

@@ -3,7 +3,7 @@
  *
  * - `transfer_busy` is retried until the offer expires.
  * - A broken connection, a body that moved too slowly, and a temporary failure of a disk, of the node or of
- *   the helper are retried up to 6 times for each request.
+ *   the helper are retried up to 13 times for each request, which takes 17 s without the tries themselves.
  * - Every other failure is thrown immediately.
  *
  * Spec §7.
@@ -21,7 +21,7 @@ export interface RetryOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
-const brokenTries = 6
+const brokenTries = 13
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
   await pause(ms, undefined, { signal })
