@@ -16,7 +16,7 @@ const right = (): Draft => ({
     { nonce: 'n2', outcomes: ['request_replayed', 'away', 'request_replayed'] },
   ],
   held: [{ what: 'claim of t1', holders: ['s1 1', 's1 1'] }],
-  lanes: [{ project: 'p', confirmedMs: [0, 1000, 9000, 9500], away: [[1500, 7000]] }],
+  lanes: [{ lane: 'p', confirmedMs: [0, 1000, 9000, 9500], away: [[1500, 7000]] }],
   refusals: [{ what: 'a send', status: 503, hasRetryAfter: true }],
   watches: [{ what: 'probe', agoMs: 4000 }],
 })
@@ -69,7 +69,7 @@ const wrongs: readonly (readonly [string, rules.ClusterRule, (draft: Draft) => v
   [
     'a lane stands while the database answers',
     rules.lanesMakeProgress,
-    ({ lanes }) => lanes.push({ project: 'q', confirmedMs: [0, 3100], away: [[0, 50]] }),
+    ({ lanes }) => lanes.push({ lane: 'q', confirmedMs: [0, 3100], away: [[0, 50]] }),
   ],
   [
     'a node refuses a request for good',

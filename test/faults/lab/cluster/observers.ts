@@ -1,24 +1,25 @@
 /**
- * Observers beside the story. They write at one node and read at another, follow lists at random nodes, and
- * send one request to all nodes. The result is checked by the rules for several nodes.
+ * Observers beside the story. They write at one node and read at another, follow lists at random nodes, send one
+ * request to all nodes, end sessions, and write to the lanes that all projects share. The result is checked by the rules for several nodes.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Task } from '../../../../sdk/contract/agent/tasks.ts'
 import { limits } from '../../../../sdk/contract/limits.ts'
 import { enroll, type SignedCall, type TestAgent } from '../../../support/agent.ts'
-import { type Chance, chanceFrom, pick } from '../../../support/chance.ts'
+import { chanceFrom } from '../../../support/chance.ts'
 import { exchange, type Reply } from '../../../support/http.ts'
 import { agentAt, ownerAt } from '../../../support/nodes.ts'
-import type { ServerProcess } from '../../../support/process.ts'
 import { machineMs } from '../client-log.ts'
+import { Calls, pauseMs } from './calls.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
 import { OwnClient } from './own-client.ts'
-import type { ClusterRun, Held, Probe, Refusal, Replay } from './rules.ts'
-import { isSkewed, stoodStill } from './skew.ts'
+import type { ClusterRun, Held, Probe, Replay } from './rules.ts'
+import { turnSessions } from './session-turns.ts'
+import { type SharedLane, writeSharedLanes } from './shared-lanes.ts'
+import { isSkewed } from './skew.ts'
 
-const pauseMs = 30
 /** A node that has not answered a write by then counts as away. */
 const usualPatienceMs = 700
 /** Most time until each observer has one result more at the end. */
@@ -27,16 +28,15 @@ const lastResultWithinMs = 60_000
 /** Claims that each sample asks about. */
 const sampledClaims = 4
 
-const watched = ['probe', 'acknowledgement', 'replay', 'sample'] as const
+const watched = ['probe', 'acknowledgement', 'replay', 'sample', 'node', 'packages', 'session'] as const
 
 export class Observers {
   readonly #harness: Harness
-  readonly #chance: Chance
+  readonly #calls: Calls
   readonly #ova: TestAgent
   readonly #oval: TestAgent
   readonly #projectId: string
   readonly #conversation: string
-  readonly #patienceMs: number
   /** For the samples. */
   readonly #client: OwnClient
   readonly #followers: readonly Follower[]
@@ -45,29 +45,33 @@ export class Observers {
   readonly #probes: Probe[] = []
   readonly #replays: Replay[] = []
   readonly #held: Held[] = []
-  readonly #refusals: Refusal[] = []
   /** When each observer last had a result. */
   readonly #lastMs = new Map(watched.map((what) => [what, machineMs()]))
   readonly #working: Promise<unknown>
   /** Rejects with the first failure of an observer. Never resolves. */
   readonly failed: Promise<never>
-  /** Times at which writes were confirmed. */
+  /** Times at which writes to the project were confirmed. */
   readonly confirmedMs: number[] = []
-  #isOver = false
+  /** The same for the lanes that all projects share. */
+  readonly sharedMs: Readonly<Record<SharedLane, number[]>> = { node: [], packages: [] }
 
   private constructor(harness: Harness, parts: Parts) {
     this.#harness = harness
-    this.#chance = chanceFrom(parts.seed)
+    this.#calls = new Calls(harness, chanceFrom(parts.seed), parts.patienceMs)
     this.#ova = parts.ova
     this.#oval = parts.oval
     this.#projectId = parts.projectId
     this.#conversation = parts.conversation
-    this.#patienceMs = parts.patienceMs
     this.#client = new OwnClient(() => harness.primary.url)
     this.#followers = parts.followers
     this.#inbox = parts.inbox
     const observers = [this.#probe(), this.#acknowledge(), this.#replay(), this.#sample()]
-    this.#working = Promise.all([...observers, ...this.#followAll()])
+    this.#working = Promise.all([
+      ...observers,
+      ...this.#followAll(),
+      this.#writeShared(parts),
+      this.#turn(parts),
+    ])
     this.failed = this.#working.then(() => new Promise<never>(() => {}))
     this.failed.catch(() => {})
   }
@@ -81,7 +85,8 @@ export class Observers {
       await agent.startSession()
       return agent
     }
-    const [ova, oval] = [await person('ova'), await person('oval')]
+    const [ova, oval, ovid] = [await person('ova'), await person('oval'), await person('ovid')]
+    const side = await owner.createProject('side')
     const conversation = await ova.conversationWith(oval.id)
     const [last] = await harness.primary.query<{ id: string }>(
       'SELECT id FROM audit WHERE project_id = $1 ORDER BY id DESC LIMIT 1',
@@ -112,40 +117,50 @@ export class Observers {
     ]
     const followers = readings.map((reading, index) => new Follower(reading, chanceFrom(seed + index)))
     const inbox = followers[readings.findIndex(({ what }) => what === 'messages')] as Follower
-    const people = { ova, oval, conversation }
-    return new Observers(harness, { seed, patienceMs, projectId, ...people, followers, inbox })
-  }
-
-  get #node(): ServerProcess {
-    return pick(this.#chance, this.#harness.nodes) as ServerProcess
-  }
-
-  /** The agent at any node, by the clock of the database. */
-  #at(agent: TestAgent): TestAgent {
-    return agentAt(this.#node, agent, this.#harness.now)
+    const people = { ova, oval, ovid, conversation }
+    const projects = { projectId, sideId: side.id }
+    return new Observers(harness, { seed, patienceMs, ...projects, ...people, followers, inbox })
   }
 
   #followAll(): Promise<void>[] {
     return this.#followers.map(async (follower) => {
-      while (!this.#isOver) {
+      while (!this.#calls.isOver) {
         await follower.page(this.#harness.nodes)
         await sleep(2 * pauseMs)
       }
     })
   }
 
+  #writeShared({ ova, oval, sideId }: Parts): Promise<void> {
+    const writers = { owner: this.#harness.owner, projectId: sideId, from: ova, to: oval }
+    return writeSharedLanes(this.#calls, writers, (lane, atMs) => {
+      this.sharedMs[lane].push(atMs)
+      this.#lastMs.set(lane, atMs)
+    })
+  }
+
+  #turn({ ovid }: Parts): Promise<void> {
+    const { nodes } = this.#harness
+    return turnSessions(this.#calls, { agent: ovid, nodes }, (held) => {
+      this.#held.push(held)
+      this.#lastMs.set('session', machineMs())
+    })
+  }
+
   /** Sends or creates at one node, and reads the result at another. */
   async #probe(): Promise<void> {
-    for (let count = 0; !this.#isOver; count += 1) {
+    for (let count = 0; !this.#calls.isOver; count += 1) {
       const isTask = count % 4 === 0
       const id = await this.#write(isTask)
       const confirmedMs = machineMs()
       if (id !== undefined) {
         this.confirmedMs.push(confirmedMs)
-        const reader = this.#at(this.#oval)
+        const reader = this.#calls.at(this.#oval)
         const target = `/api/v1/${isTask ? 'tasks' : 'messages'}/${id}`
         const readMs = machineMs()
-        const reply = await this.#answered(this.#noted(`a read of ${target}`, reader.call({ target })))
+        const reply = await this.#calls.answered(
+          this.#calls.noted(`a read of ${target}`, reader.call({ target })),
+        )
         const status = reply?.status ?? 503
         const what = isTask ? `task ${id}` : `message ${id}`
         if (reply !== undefined && status < 500 && !isSkewed(reply)) {
@@ -168,22 +183,11 @@ export class Observers {
           key,
           body: { conversation_id: this.#conversation, recipient_agent_id: to, type: 'note', body: key },
         }
-    const { nodes, now } = this.#harness
-    let node = this.#node
-    while (!this.#isOver) {
-      const calling = agentAt(node, this.#ova, now).call(call)
-      const reply = await this.#answered(this.#noted(`a write to ${call.target}`, calling))
-      if (reply?.status === 200) {
-        const answer = reply.json as { id: string; message?: { id: string } }
-        return answer.message?.id ?? answer.id
-      }
-      if (reply !== undefined && ((reply.status < 500 && !isSkewed(reply)) || isInboxFull(reply)))
-        throw new Error(`a write answered ${reply.text}`)
-      const others = nodes.filter((each) => each !== node)
-      node = pick(this.#chance, others) ?? node
-      await sleep(pauseMs)
-    }
-    return undefined
+    const reply = await this.#calls.granted(`a write to ${call.target}`, (node) =>
+      this.#calls.at(this.#ova, node).call(call),
+    )
+    const answer = reply?.json as { id: string; message?: { id: string } } | undefined
+    return answer?.message?.id ?? answer?.id
   }
 
   /**
@@ -192,12 +196,12 @@ export class Observers {
    */
   async #acknowledge(): Promise<void> {
     let count = 0
-    while (!this.#isOver) {
+    while (!this.#calls.isOver) {
       const message_ids = this.#inbox.seen.slice(count, count + limits.acknowledgeIds)
       if (message_ids.length > 0) {
         const target = '/api/v1/acknowledgements'
-        const calling = this.#at(this.#oval).call({ target, body: { message_ids }, key: null })
-        const reply = await this.#answered(this.#noted('an acknowledgement', calling))
+        const calling = this.#calls.at(this.#oval).call({ target, body: { message_ids }, key: null })
+        const reply = await this.#calls.answered(this.#calls.noted('an acknowledgement', calling))
         if (reply?.status === 200) {
           count += message_ids.length
           this.#lastMs.set('acknowledgement', machineMs())
@@ -208,19 +212,9 @@ export class Observers {
     }
   }
 
-  /** Notes a refusal. A record that is not found is a matter of the probes. */
-  async #noted(what: string, call: Promise<Reply>): Promise<Reply> {
-    const begunMs = machineMs()
-    const reply = await call
-    const { status, headers } = reply
-    if (status !== 200 && status !== 404 && !isSkewed(reply) && !stoodStill(reply, begunMs))
-      this.#refusals.push({ what, status, hasRetryAfter: headers['retry-after'] !== undefined })
-    return reply
-  }
-
   /** Sends the same signed bytes to all nodes at once. */
   async #replay(): Promise<void> {
-    while (!this.#isOver) {
+    while (!this.#calls.isOver) {
       const target = '/api/v1/inbox/messages?limit=1'
       const time = Math.floor(this.#harness.now().getTime() / 1000)
       const headers = this.#oval.sign({ target, time }, '')
@@ -236,7 +230,7 @@ export class Observers {
 
   /** Looks for agents with two active sessions, and asks all nodes who holds the newest claims. */
   async #sample(): Promise<void> {
-    while (!this.#isOver) {
+    while (!this.#calls.isOver) {
       const sessions = await this.#read<{ agent_id: string; ids: string[] }>(
         "SELECT agent_id, array_agg(id) AS ids FROM sessions WHERE state = 'active' GROUP BY agent_id",
       )
@@ -263,7 +257,7 @@ export class Observers {
     const { nodes, owner } = this.#harness
     const target = `/api/admin/projects/${this.#projectId}/tasks/${taskId}`
     const replies = await Promise.all(
-      nodes.map((node) => this.#answered(ownerAt(node, owner).call({ target }))),
+      nodes.map((node) => this.#calls.answered(ownerAt(node, owner).call({ target }))),
     )
     const claims = replies.flatMap((reply) =>
       reply?.status === 200 ? ((reply.json as Task).claim ?? []) : [],
@@ -287,25 +281,19 @@ export class Observers {
       what,
       agoMs: lastMs < fromMs ? endMs - lastMs : 0,
     }))
-    this.#isOver = true
+    this.#calls.isOver = true
     await this.#working
     const followed = []
     for (const follower of this.#followers)
       followed.push(await follower.end(this.#harness.nodes, this.#harness.primary))
-    const [probes, replays, held, refusals] = [this.#probes, this.#replays, this.#held, this.#refusals]
-    return { followed, probes, replays, held, refusals, watches }
+    const [probes, replays, held] = [this.#probes, this.#replays, this.#held]
+    return { followed, probes, replays, held, refusals: this.#calls.refusals, watches }
   }
 
   async close(): Promise<void> {
-    this.#isOver = true
+    this.#calls.isOver = true
     await this.#working.catch(() => {})
     await this.#client.close()
-  }
-
-  /** Resolves with undefined if the node does not answer. */
-  #answered(call: Promise<Reply>): Promise<Reply | undefined> {
-    const late = sleep(this.#patienceMs, undefined, { ref: false })
-    return Promise.race([call.catch(() => undefined), late])
   }
 }
 
@@ -319,16 +307,16 @@ interface Parts {
   readonly seed: number
   readonly patienceMs: number
   readonly projectId: string
+  /** The project of the writes to the lane of the node. */
+  readonly sideId: string
   readonly ova: TestAgent
   readonly oval: TestAgent
+  /** The agent whose sessions end. */
+  readonly ovid: TestAgent
   readonly conversation: string
   readonly followers: readonly Follower[]
   readonly inbox: Follower
 }
-
-/** Only an acknowledgement ends this refusal, not another try. */
-const isInboxFull = ({ status, json }: Reply): boolean =>
-  status === 503 && (json as { details?: { limit?: string } }).details?.limit === 'inbox'
 
 function outcomeOf({ status, json }: Reply): string {
   if (status === 200) return 'ok'

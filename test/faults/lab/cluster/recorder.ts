@@ -14,9 +14,9 @@ export class Recorder {
   readonly #client: string
 
   /** `name` is for people, `client` the id of the agent. */
-  constructor(client: string, name: string) {
+  constructor(client: string, name: string, credential: string) {
     this.#client = client
-    this.requests = new RequestLog(name)
+    this.requests = new RequestLog(name, credential)
   }
 
   readonly fetch: Fetch = async (url, init) => {

@@ -33,7 +33,8 @@ export interface Held {
 }
 
 export interface Lane {
-  readonly project: string
+  /** The id of a project, or the name of a lane that all share. */
+  readonly lane: string
   /** Times at which effects were confirmed. */
   readonly confirmedMs: readonly number[]
   /** Times during which the database confirmed no commit. */
@@ -108,7 +109,7 @@ const progressWithinMs = 3000
 
 /** While the database answers, no lane is without a confirmed effect for more than three seconds. */
 export function lanesMakeProgress({ lanes }: ClusterRun): string[] {
-  return lanes.flatMap(({ project, confirmedMs, away }) => {
+  return lanes.flatMap(({ lane, confirmedMs, away }) => {
     const sorted = [...confirmedMs].sort((one, other) => one - other)
     return sorted.slice(1).flatMap((to, index) => {
       const from = sorted[index] ?? to
@@ -117,7 +118,7 @@ export function lanesMakeProgress({ lanes }: ClusterRun): string[] {
         0,
       )
       const idleMs = to - from - lost
-      return idleMs > progressWithinMs ? [`lane ${project} stood for ${Math.round(idleMs)} ms`] : []
+      return idleMs > progressWithinMs ? [`lane ${lane} stood for ${Math.round(idleMs)} ms`] : []
     })
   })
 }

@@ -107,9 +107,14 @@ export class Scene {
     const observed = await this.#observers.end()
     await this.#pulse.close()
     const run = { operations, conversations, ...(await readStored(harness.primary)) }
+    const { away } = this.#pulse
     const confirmedMs = [...effectsOf(operations), ...this.#observers.confirmedMs]
-    const lane = { project: this.projectId, confirmedMs, away: this.#pulse.away }
-    const seen = { ...observed, lanes: [lane] }
+    const shared = Object.entries(this.#observers.sharedMs).map(([lane, ms]) => ({
+      lane,
+      confirmedMs: ms,
+      away,
+    }))
+    const seen = { ...observed, lanes: [{ lane: this.projectId, confirmedMs, away }, ...shared] }
     const wrong = [...checkHistory(withoutObservers(run, ids)), ...checkCluster(seen)].filter(
       (sentence) => !without.some(({ name }) => sentence.startsWith(`${name}: `)),
     )

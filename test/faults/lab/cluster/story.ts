@@ -255,7 +255,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 async function makePerson(owner: TestOwner, projectId: string, name: string): Promise<Person> {
   const { id } = await owner.createAgent(projectId, name)
   const agent = await enroll(owner.baseUrl, await owner.enrollmentCode(projectId, id), () => new Date())
-  const recorder = new Recorder(id, name)
+  const recorder = new Recorder(id, name, agent.enrolled.credential_id)
   const bridge = bridgeOf(agent, { fetch: recorder.fetch })
   return { bridge, recorder, id, name }
 }

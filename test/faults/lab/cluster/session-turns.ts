@@ -1,0 +1,53 @@
+/**
+ * An agent that ends its session at one node and starts the next one at another. After each start all nodes are asked
+ * with both sessions: none may accept the ended one.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TestAgent } from '../../../support/agent.ts'
+import type { Reply } from '../../../support/http.ts'
+import type { ServerProcess } from '../../../support/process.ts'
+import type { Calls } from './calls.ts'
+import type { Held } from './rules.ts'
+
+const everyMs = 1000
+
+/** Calls `sampled` after each turn, until the calls are over. */
+export async function turnSessions(
+  calls: Calls,
+  { agent, nodes }: { readonly agent: TestAgent; readonly nodes: readonly ServerProcess[] },
+  sampled: (held: Held) => void,
+): Promise<void> {
+  const isAccepted = async (node: ServerProcess, session: string): Promise<boolean> => {
+    const target = '/api/v1/inbox/messages?limit=1'
+    const reply = await calls.answered(calls.at(agent, node).call({ target, session }))
+    return reply?.status === 200
+  }
+  /** A try whose answer was lost may have ended the session. It is then refused, which ends the repetition too. */
+  const close = async (node: ServerProcess): Promise<Reply> => {
+    const reply = await calls
+      .at(agent, node)
+      .call({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+    return isEnded(reply) ? { ...reply, status: 200 } : reply
+  }
+  while (!calls.isOver) {
+    const ended = agent.session?.id ?? ''
+    if ((await calls.granted('the end of a session', close)) === undefined) return
+    const reply = await calls.granted('the start of a session', (node) =>
+      calls.at(agent, node).requestSession(),
+    )
+    if (reply === undefined) return
+    agent.session = reply.json as { id: string; generation: number }
+    const { id, generation } = agent.session
+    const holders = await Promise.all(
+      [ended, id].map(async (session) => {
+        const accepted = await Promise.all(nodes.map((node) => isAccepted(node, session)))
+        return accepted.includes(true) ? [session] : []
+      }),
+    )
+    sampled({ what: `session ${generation} of ${agent.id}`, holders: holders.flat() })
+    await sleep(everyMs)
+  }
+}
+
+const isEnded = ({ status, json }: Reply): boolean =>
+  status === 409 && (json as { error: string }).error === 'session_closed'
