@@ -31,8 +31,9 @@ export async function writeSharedLanes(
   const writeNode = async (count: number) => {
     const target = `/api/admin/projects/${projectId}/profile`
     const body = { description: `change ${count}` }
+    const override = { Origin: new URL(owner.baseUrl).origin }
     const reply = await calls.granted('a change of a project', (node) =>
-      ownerAt(node, owner).call({ target, body }),
+      ownerAt(node, owner).call({ target, body, override }),
     )
     if (reply !== undefined) confirmed('node', machineMs())
   }
