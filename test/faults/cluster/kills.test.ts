@@ -4,8 +4,9 @@
  * lost. If a node is killed, a wait that it had is back at another node within two seconds, and a message for it
  * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and twenty have each process.
  * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
- * its bounds need a machine without other work. Four writers beside the story send without a pause, and fill two slow
- * cores: `BRIDGE_CLUSTER_WRITERS=2` leaves room. The control is the same story without a kill, after each twenty: its
+ * its bounds need a machine without other work. Two cores that are full make every request slow, with a fault or without
+ * one. So the two writers beside the story and the observers pause for 100 ms after each result.
+ * `BRIDGE_CLUSTER_WRITERS` and `BRIDGE_CLUSTER_PAUSE_MS` change that. The control is the same story without a kill, after each twenty: its
  * worst step tells whether the machine was quiet.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,7 +24,8 @@ const kills = Number(long ?? 0)
 const only = process.env.BRIDGE_CLUSTER_VICTIM
 const killed = victims.filter((victim) => only === undefined || victim === only)
 /** At least two: each writes to another one, and a lone one would write to the owner. */
-const writers = Number(process.env.BRIDGE_CLUSTER_WRITERS || 4)
+const writers = Number(process.env.BRIDGE_CLUSTER_WRITERS || 2)
+const pauseMs = Number(process.env.BRIDGE_CLUSTER_PAUSE_MS ?? 100)
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const stallWithinMs = 2000
 /** Kills from one control to the next. */
@@ -43,7 +45,7 @@ describe.skipIf(why !== '')(`kills under the full story (seed ${seed}) ${why}`, 
   let scene: Scene
   let waiters: Waiters
   beforeAll(async () => {
-    scene = await Scene.start({ seed, writers })
+    scene = await Scene.start({ seed, writers, pauseMs })
     waiters = await Waiters.start(scene.harness)
   })
   afterAll(async () => {

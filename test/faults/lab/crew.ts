@@ -17,10 +17,18 @@ const stuckMs = 60_000
 
 const entry = fileURLToPath(new URL('./writers-process.ts', import.meta.url))
 
+export interface EnlistOptions {
+  readonly count: number
+  readonly folder: string
+  readonly seed: number
+  /** Pause of each writer after an operation, by default none. */
+  readonly pauseMs?: number | undefined
+}
+
 /** Creates `count` agents in pairs, each pair with its conversation. */
 export async function enlist(
   owner: TestOwner,
-  { count, folder, seed }: { readonly count: number; readonly folder: string; readonly seed: number },
+  { count, folder, seed, pauseMs = 0 }: EnlistOptions,
 ): Promise<WriterSpec[]> {
   const project = await owner.createProject('faults', { policy: { message_budget: 1_000_000 } })
   const agents: TestAgent[] = []
@@ -42,6 +50,7 @@ export async function enlist(
       conversationId: await agent.conversationWith(peer.id),
       logPath: join(folder, `${agent.name}.log`),
       seed: seed + index * 1_000_003,
+      pauseMs,
     })
   }
   return specs

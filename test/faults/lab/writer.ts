@@ -22,6 +22,8 @@ export interface WriterSpec {
   readonly conversationId: string
   readonly logPath: string
   readonly seed: number
+  /** Pause after each operation. */
+  readonly pauseMs: number
 }
 
 /** The server from the writers' view, which stops and starts again. */
@@ -112,7 +114,10 @@ export class Writer {
   async work(isOver: () => boolean): Promise<void> {
     await this.#startSession()
     for (const sent of this.#open.splice(0)) await this.#settle(() => this.#send(sent))
-    while (!isOver()) await this.#settle(this.#nextStep())
+    while (!isOver()) {
+      await this.#settle(this.#nextStep())
+      if (this.#spec.pauseMs > 0) await delay(this.#spec.pauseMs)
+    }
   }
 
   /** Reads the inbox to its end in a new session, until every answer of one session has arrived. */

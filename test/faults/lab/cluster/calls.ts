@@ -10,7 +10,8 @@ import type { Harness } from './harness.ts'
 import type { Refusal } from './rules.ts'
 import { isSkewed, stoodStill } from './skew.ts'
 
-export const pauseMs = 30
+/** Time until a request that no node answered is repeated. */
+const againAfterMs = 30
 
 export class Calls {
   readonly refusals: Refusal[] = []
@@ -65,7 +66,7 @@ export class Calls {
         throw new Error(`${what} answered ${reply.text}`)
       const others = this.#harness.nodes.filter((each) => each !== node)
       node = pick(this.#chance, others) ?? node
-      await sleep(pauseMs)
+      await sleep(againAfterMs)
     }
     return undefined
   }

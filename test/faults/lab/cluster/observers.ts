@@ -11,7 +11,7 @@ import { chanceFrom } from '../../../support/chance.ts'
 import { exchange, type Reply } from '../../../support/http.ts'
 import { agentAt, ownerAt } from '../../../support/nodes.ts'
 import { machineMs } from '../client-log.ts'
-import { Calls, pauseMs } from './calls.ts'
+import { Calls } from './calls.ts'
 import { Follower, type Reading } from './follower.ts'
 import type { Harness } from './harness.ts'
 import { OwnClient } from './own-client.ts'
@@ -22,6 +22,7 @@ import { isSkewed } from './skew.ts'
 
 /** A node that has not answered a write by then counts as away. */
 const usualPatienceMs = 700
+const usualPauseMs = 30
 /** Most time until each observer has one result more at the end. */
 const lastResultWithinMs = 60_000
 
@@ -37,6 +38,7 @@ export class Observers {
   readonly #oval: TestAgent
   readonly #projectId: string
   readonly #conversation: string
+  readonly #pauseMs: number
   /** For the samples. */
   readonly #client: OwnClient
   readonly #followers: readonly Follower[]
@@ -57,6 +59,7 @@ export class Observers {
 
   private constructor(harness: Harness, parts: Parts) {
     this.#harness = harness
+    this.#pauseMs = parts.pauseMs
     this.#calls = new Calls(harness, chanceFrom(parts.seed), parts.patienceMs)
     this.#ova = parts.ova
     this.#oval = parts.oval
@@ -77,7 +80,7 @@ export class Observers {
   }
 
   static async start(harness: Harness, projectId: string, options: ObserverOptions): Promise<Observers> {
-    const { seed, patienceMs = usualPatienceMs } = options
+    const { seed, patienceMs = usualPatienceMs, pauseMs = usualPauseMs } = options
     const { owner, url } = harness
     const person = async (name: string) => {
       const { id } = await owner.createAgent(projectId, name)
@@ -119,14 +122,14 @@ export class Observers {
     const inbox = followers[readings.findIndex(({ what }) => what === 'messages')] as Follower
     const people = { ova, oval, ovid, conversation }
     const projects = { projectId, sideId: side.id }
-    return new Observers(harness, { seed, patienceMs, ...projects, ...people, followers, inbox })
+    return new Observers(harness, { seed, patienceMs, pauseMs, ...projects, ...people, followers, inbox })
   }
 
   #followAll(): Promise<void>[] {
     return this.#followers.map(async (follower) => {
       while (!this.#calls.isOver) {
         await follower.page(this.#harness.nodes)
-        await sleep(2 * pauseMs)
+        await sleep(2 * this.#pauseMs)
       }
     })
   }
@@ -168,7 +171,7 @@ export class Observers {
           this.#lastMs.set('probe', readMs)
         }
       }
-      await sleep(pauseMs)
+      await sleep(this.#pauseMs)
     }
   }
 
@@ -208,7 +211,7 @@ export class Observers {
         } else if (reply !== undefined && reply.status < 500 && !isSkewed(reply))
           throw new Error(`an acknowledgement answered ${reply.text}`)
       }
-      await sleep(10 * pauseMs)
+      await sleep(10 * this.#pauseMs)
     }
   }
 
@@ -224,7 +227,7 @@ export class Observers {
       const nonce = headers.find(([name]) => name === 'X-Bridge-Nonce')?.[1] ?? ''
       this.#replays.push({ nonce, outcomes: await Promise.all(sent) })
       this.#lastMs.set('replay', machineMs())
-      await sleep(3 * pauseMs)
+      await sleep(3 * this.#pauseMs)
     }
   }
 
@@ -244,7 +247,7 @@ export class Observers {
         ...(await Promise.all(claims.map(({ id }) => this.#holdersOf(id)))).flat(),
       )
       if (sessions.length > 0) this.#lastMs.set('sample', machineMs())
-      await sleep(10 * pauseMs)
+      await sleep(10 * this.#pauseMs)
     }
   }
 
@@ -275,7 +278,7 @@ export class Observers {
     const fromMs = machineMs()
     const isLate = () => [...this.#lastMs.values()].some((lastMs) => lastMs < fromMs)
     while (isLate() && machineMs() - fromMs < lastResultWithinMs)
-      await Promise.race([sleep(pauseMs), this.failed])
+      await Promise.race([sleep(this.#pauseMs), this.failed])
     const endMs = machineMs()
     const watches = [...this.#lastMs].map(([what, lastMs]) => ({
       what,
@@ -301,11 +304,14 @@ export interface ObserverOptions {
   readonly seed: number
   /** Most time for an answer, by default 700 ms. */
   readonly patienceMs?: number | undefined
+  /** The shortest pause of an observer after a result, by default 30 ms. Some pause up to ten times as long. */
+  readonly pauseMs?: number | undefined
 }
 
 interface Parts {
   readonly seed: number
   readonly patienceMs: number
+  readonly pauseMs: number
   readonly projectId: string
   /** The project of the writes to the lane of the node. */
   readonly sideId: string

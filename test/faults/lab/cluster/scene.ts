@@ -21,6 +21,8 @@ export interface SceneOptions extends HarnessOptions {
   readonly patienceMs?: number
   readonly pairs?: number
   readonly writers?: number
+  /** Pause of each writer and observer after a result. By default the writers make none, and fill two slow cores. */
+  readonly pauseMs?: number
 }
 
 /** Pause after which writers without an answer try again. */
@@ -46,17 +48,17 @@ export class Scene {
   }
 
   static async start(given: SceneOptions): Promise<Scene> {
-    const { seed, patienceMs, pairs: count = 2, writers = 4, ...options } = given
+    const { seed, patienceMs, pauseMs, pairs: count = 2, writers = 4, ...options } = given
     const harness = await Harness.start(options)
     const pairs: Pair[] = []
     try {
       const { owner } = harness
       const folder = harness.nodes[0]?.folder ?? ''
-      const specs = await enlist(owner, { count: writers, folder, seed })
+      const specs = await enlist(owner, { count: writers, folder, seed, pauseMs })
       const projectId = specs[0]?.enrolled.project.id ?? ''
       for (let index = 0; index < count; index += 1)
         pairs.push(await Pair.start(owner, projectId, `pair-${index}`, join(folder, `pair-${index}`)))
-      const observers = await Observers.start(harness, projectId, { seed, patienceMs })
+      const observers = await Observers.start(harness, projectId, { seed, patienceMs, pauseMs })
       const pulse = await Pulse.start(() => harness.primary)
       const crew = new Crew(harness.url, specs)
       return new Scene(harness, { projectId, pairs, crew, observers, pulse })

@@ -9,7 +9,7 @@ import type { ServerProcess } from '../../../support/process.ts'
 import type { Calls } from './calls.ts'
 import type { Held } from './rules.ts'
 
-const everyMs = 1000
+const everyMs = 3000
 
 /** Calls `sampled` after each turn, until the calls are over. */
 export async function turnSessions(

@@ -10,7 +10,7 @@ import type { TestOwner } from '../../../support/owner.ts'
 import { machineMs } from '../client-log.ts'
 import type { Calls } from './calls.ts'
 
-const everyMs = 500
+const everyMs = 1000
 
 export interface SharedWriters {
   readonly owner: TestOwner
