@@ -22,8 +22,8 @@ export interface Faults {
   afterPut?: (call: Call) => Refusal | 'lost' | undefined
   /** Changes the bytes of a GET. */
   served?: (call: Call, bytes: Buffer) => Buffer
-  /** Called for each chunk of a GET, with its connection. */
-  beforeChunk?: (call: Call, socket: Socket) => Promise<void>
+  /** Called for each chunk of a GET. */
+  beforeChunk?: (call: Call) => Promise<void>
   /** Whether a listing shows an object. */
   listed?: (key: string) => boolean
 }
@@ -105,7 +105,7 @@ export async function startObjectStore(
     calls.push(call)
     if (call.verb === 'PUT') return put(call, request, response)
     if (call.verb === 'GET' && call.key === '') return list(url, response)
-    if (call.verb === 'GET' || call.verb === 'HEAD') return get(call, request, response)
+    if (call.verb === 'GET' || call.verb === 'HEAD') return get(call, response)
     if (call.verb !== 'DELETE') throw new Refused(405, 'MethodNotAllowed')
     objects.delete(call.key)
     response.writeHead(204).end()
@@ -132,30 +132,18 @@ export async function startObjectStore(
     response.writeHead(200, { etag: `"${sha256(bytes)}"` }).end()
   }
 
-  async function get(
-    call: Call,
-    { headers, socket }: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async function get(call: Call, response: ServerResponse): Promise<void> {
     const found = objects.get(call.key)
     if (found === undefined) throw new Refused(404, 'NoSuchKey')
-    const whole = store.faults.served?.(call, found.bytes) ?? found.bytes
-    const etag = `"${sha256(found.bytes)}"`
-    if (headers['if-match'] !== undefined && headers['if-match'] !== etag)
-      throw new Refused(412, 'PreconditionFailed')
-    const from = Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0)
-    const bytes = whole.subarray(from)
-    const range = `bytes ${from}-${whole.length - 1}/${whole.length}`
-    response.writeHead(headers.range === undefined ? 200 : 206, {
+    const bytes = store.faults.served?.(call, found.bytes) ?? found.bytes
+    response.writeHead(200, {
       'content-length': bytes.length,
       'last-modified': found.changedAt.toUTCString(),
-      etag,
-      ...(headers.range !== undefined && { 'content-range': range }),
     })
     if (call.verb === 'HEAD') return void response.end()
     response.flushHeaders()
     for (let at = 0; at < bytes.length && !response.destroyed; at += chunkBytes) {
-      await store.faults.beforeChunk?.(call, socket)
+      await store.faults.beforeChunk?.(call)
       const chunk = bytes.subarray(at, at + chunkBytes)
       if (!response.write(chunk)) await drained(response)
     }

@@ -1,12 +1,10 @@
 /**
  * Requests to an S3-compatible object store, signed with signature version 4.
  *
- * A request whose connection breaks is sent again for about 1.5 seconds, so that nobody notices a store that starts
- * again. A download goes on after the bytes that came. A body that is a stream cannot be sent again once it was begun:
- * its sender repeats it. An answer of the store is never repeated here. Redirects are refusals.
+ * A request is sent once: the caller repeats it, or the upkeep does. Redirects are refusals.
  */
 import { AwsV4Signer } from 'aws4fetch'
-import { Agent, type Dispatcher, interceptors, request } from 'undici'
+import { Agent, type Dispatcher, request } from 'undici'
 import { emptySha256 } from '../../../sdk/contract/helper/manifest.ts'
 import type { ObjectPlace } from '../../packages-place.ts'
 import { StoreRefusal } from './failure.ts'
@@ -40,8 +38,6 @@ export interface ObjectClient {
 /** Time for a connection, and for the answer to a request that was sent. */
 const connectMs = 5000
 const answerMs = 30_000
-/** How often a request is sent again after its connection broke, and the pause before each time. */
-const again = { maxRetries: 15, minTimeout: 100, maxTimeout: 100, statusCodes: [] }
 /**
  * Most connections to the store for each purpose. Bytes of parts move at the pace of agents, so they may take no
  * connection of the others. Removals that stall may not hide that the store answers.
@@ -60,8 +56,7 @@ interface Call {
 
 export function createObjectClient(place: ObjectPlace, connections: number): ObjectClient {
   const { region } = place
-  const agent = new Agent({ connections, connect: { timeout: connectMs }, headersTimeout: answerMs })
-  const dispatcher = agent.compose(interceptors.retry(again))
+  const dispatcher = new Agent({ connections, connect: { timeout: connectMs }, headersTimeout: answerMs })
   const cache = new Map<string, ArrayBuffer>()
 
   async function send({ method, key = '', query = {}, sha256 = emptySha256, ...given }: Call) {
@@ -110,7 +105,7 @@ export function createObjectClient(place: ObjectPlace, connections: number): Obj
         yield { ...page, at: Date.parse(String(answer.headers.date)) }
       } while (next !== undefined)
     },
-    close: () => agent.destroy(),
+    close: () => dispatcher.destroy(),
   }
 }
 

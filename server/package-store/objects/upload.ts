@@ -2,7 +2,6 @@
  * Upload of one part. The store gets the last 64 KiB only after our own hash of the whole part agrees. So a
  * store that verifies nothing never has an object with other bytes.
  *
- * - A part of at most 1 MiB is sent when it is whole, so its request can be repeated. A longer one is a stream.
  * - Nothing is sent before there is more than the held back bytes, or the part is whole.
  * - An upload that is cut leaves no object, because its length is stated.
  */
@@ -13,8 +12,6 @@ import { StallLimit, type StallLimitOptions } from './stall-limit.ts'
 
 /** Bytes that the store gets last. */
 export const heldBytes = 64 * 1024
-/** Most bytes of a part that is kept in memory until it is whole. */
-const wholeBytes = 1024 * 1024
 
 export interface PartUpload extends Sink {
   /** Sends the held back bytes and waits for the answer. @throws StoreRefusal, StoreStalledError */
@@ -37,7 +34,6 @@ export function createUpload(
   const { pace = usualPace } = options
   const stallLimit = new StallLimit(options)
   const stop = new AbortController()
-  const isWhole = size <= wholeBytes
   const held: Uint8Array[] = []
   let heldLength = 0
   let sending: { readonly body: PassThrough; readonly answer: Promise<void> } | undefined
@@ -63,10 +59,6 @@ export function createUpload(
     stallLimit.moved(chunk.length)
   }
 
-  /** Waits for the answer to the whole part. */
-  const answered = (answer: Promise<void>): Promise<void> =>
-    new StallLimit({ ...options, pace: { ...pace, progressMs: 3 * pace.progressMs } }).wait(answer)
-
   return {
     stretchBytes: heldBytes,
     async write(stretch) {
@@ -74,7 +66,6 @@ export function createUpload(
         held.push(chunk)
         heldLength += chunk.length
       }
-      if (isWhole) return
       for (let first = held[0]; first && heldLength - first.length >= heldBytes; first = held[0]) {
         held.shift()
         heldLength -= first.length
@@ -82,14 +73,10 @@ export function createUpload(
       }
     },
     async finish() {
-      if (isWhole) {
-        const body = Buffer.concat(held.splice(0))
-        return answered(client.put(key, { sha256, size, body, signal: stop.signal }))
-      }
       const { body, answer } = begin()
       for (const chunk of held.splice(0)) await pass(chunk)
       body.end()
-      await answered(answer)
+      await new StallLimit({ ...options, pace: { ...pace, progressMs: 3 * pace.progressMs } }).wait(answer)
     },
     cut: () => stop.abort(),
   }

@@ -1,6 +1,6 @@
 /**
- * Faults of an object store, with parts so long that they are sent to it while they arrive: each has one effect, no
- * part is committed that differs, the upload resumes, and the quota is exact. Contract §9 "Package store".
+ * Faults of an object store: each has one effect, no part is committed that differs, the upload resumes, and
+ * the quota is exact. Contract §9 "Package store".
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ import { type ObjectStore, startObjectStore, testKeys } from '../../support/obje
 import { tamper } from '../../support/tamper.ts'
 import { soon } from '../../support/waits.ts'
 
-const partSize = 1_200_000
+const partSize = 300_000
 const bytes = randomBytes(2 * partSize)
 const part = (index: number) => bytes.subarray(index * partSize, (index + 1) * partSize)
 const settings = { packages_bytes: String(bytes.length), sender_packages_bytes: String(bytes.length) }
