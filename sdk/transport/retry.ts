@@ -30,8 +30,8 @@ export const pauses = {
   /** Before a part is sent or read again while another operation uses the transfer. */
   partBusy: { firstMs: 100, longestMs: 2000 },
   /**
-   * Before a part is sent or read again after its connection failed. A node that comes back is noticed after at most a
-   * quarter of the time that it was away, and 250 ms.
+   * Before a part is sent or read again after its connection failed. A node that is away for seconds is then missed for
+   * at most a quarter longer, and 250 ms.
    */
   partBroken: { firstMs: 250, longestMs: 4000, growth: 1.25 },
   /** Before the same helper of a direct transfer is tried again. Each look at its endpoint is in the node's audit. */

@@ -3,7 +3,7 @@
  *
  * - `transfer_busy` is retried until the offer expires.
  * - A broken connection, a body that moved too slowly, and a temporary failure of a disk, of the node or of
- *   the helper are retried up to 13 times for each request, which takes 17 s without the tries themselves.
+ *   the helper are retried for 16 s of pauses, and at least 6 times, for each request.
  * - Every other failure is thrown immediately.
  *
  * Spec §7.
@@ -21,7 +21,8 @@ export interface RetryOptions {
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined
 }
 
-const brokenTries = 13
+const brokenTries = 6
+const brokenMs = 16_000
 
 const sleepFor = async (ms: number, signal: AbortSignal | undefined): Promise<void> => {
   await pause(ms, undefined, { signal })
@@ -31,6 +32,7 @@ export class PartRetry {
   readonly #options: RetryOptions
   #busy = 0
   #broken = 0
+  #brokenMs = 0
 
   constructor(options: RetryOptions) {
     this.#options = options
@@ -61,9 +63,12 @@ export class PartRetry {
       this.#busy += 1
       return backoff(this.#busy, pauses.partBusy)
     }
-    if (!isTemporary(error, 'part') || this.#broken >= brokenTries) return undefined
+    const isOver = this.#broken >= brokenTries && this.#brokenMs >= brokenMs
+    if (isOver || !isTemporary(error, 'part')) return undefined
     this.#broken += 1
     const asked = error instanceof BridgeError ? (error.retryAfterMs ?? 0) : 0
-    return Math.max(asked, backoff(this.#broken, pauses.partBroken))
+    const ms = Math.max(asked, backoff(this.#broken, pauses.partBroken))
+    this.#brokenMs += ms
+    return ms
   }
 }

@@ -1,6 +1,5 @@
 /** The object store of the harness keeps what it has acknowledged when it is killed, and meets faults by name. */
 import { createHash, randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { createObjectClient } from '../../../server/package-store/objects/client.ts'
 import { objectPlaceOf } from '../../../server/packages-place.ts'
@@ -21,12 +20,8 @@ function requestsTo({ settings }: ObjectsProcess) {
   const client = createObjectClient(place, 1)
   onTestFinished(() => client.close())
   return {
-    /** The body is a stream, so the client cannot send it again, and every fault is seen. */
-    put: (key: string, bytes: Buffer) =>
-      client.put(key, {
-        ...{ body: Readable.from([bytes]), size: bytes.length },
-        sha256: createHash('sha256').update(bytes).digest('hex'),
-      }),
+    put: (key: string, body: Buffer) =>
+      client.put(key, { body, size: body.length, sha256: createHash('sha256').update(body).digest('hex') }),
     remove: (key: string) => client.remove(key),
     async get(key: string) {
       const chunks: Buffer[] = []

@@ -35,7 +35,7 @@ export class RequestLog {
   constructor(client: string, credential?: string) {
     this.#client = client
     this.#credential = credential
-    subscribe('http.client.request.start', this.#begun)
+    subscribe('http.client.request.created', this.#begun)
     for (const channel of ends) subscribe(channel, this.#ended)
   }
 
@@ -83,7 +83,7 @@ export class RequestLog {
   }
 
   close(): Promise<void> {
-    unsubscribe('http.client.request.start', this.#begun)
+    unsubscribe('http.client.request.created', this.#begun)
     for (const channel of ends) unsubscribe(channel, this.#ended)
     return this.#pool.close()
   }

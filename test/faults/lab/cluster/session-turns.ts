@@ -1,6 +1,6 @@
 /**
  * An agent that ends its session at one node and starts the next one at another. After each start all nodes are asked
- * with both sessions: none may accept the ended one.
+ * with the ended session: none may accept it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestAgent } from '../../../support/agent.ts'
@@ -22,29 +22,29 @@ export async function turnSessions(
     const reply = await calls.answered(calls.at(agent, node).call({ target, session }))
     return reply?.status === 200
   }
-  /** A try whose answer was lost may have ended the session. It is then refused, which ends the repetition too. */
-  const close = async (node: ServerProcess): Promise<Reply> => {
-    const reply = await calls
-      .at(agent, node)
-      .call({ target: '/api/v1/sessions/current/close', body: {}, key: null })
-    return isEnded(reply) ? { ...reply, status: 200 } : reply
+  /** A try without an answer may have ended the session. The next one is then refused, which ends the repetition too. */
+  const closer = () => {
+    let tries = 0
+    return async (node: ServerProcess): Promise<Reply> => {
+      tries += 1
+      const reply = await calls
+        .at(agent, node)
+        .call({ target: '/api/v1/sessions/current/close', body: {}, key: null })
+      return tries > 1 && isEnded(reply) ? { ...reply, status: 200 } : reply
+    }
   }
   while (!calls.isOver) {
     const ended = agent.session?.id ?? ''
-    if ((await calls.granted('the end of a session', close)) === undefined) return
+    if ((await calls.granted('the end of a session', closer())) === undefined) return
     const reply = await calls.granted('the start of a session', (node) =>
       calls.at(agent, node).requestSession(),
     )
     if (reply === undefined) return
     agent.session = reply.json as { id: string; generation: number }
     const { id, generation } = agent.session
-    const holders = await Promise.all(
-      [ended, id].map(async (session) => {
-        const accepted = await Promise.all(nodes.map((node) => isAccepted(node, session)))
-        return accepted.includes(true) ? [session] : []
-      }),
-    )
-    sampled({ what: `session ${generation} of ${agent.id}`, holders: holders.flat() })
+    const accepted = await Promise.all(nodes.map((node) => isAccepted(node, ended)))
+    const holders = accepted.includes(true) ? [ended, id] : [id]
+    sampled({ what: `session ${generation} of ${agent.id}`, holders })
     await sleep(everyMs)
   }
 }
