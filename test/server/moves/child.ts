@@ -1,6 +1,6 @@
 /**
  * Moves an installation and kills its own process at a step. Its arguments are JSON of the options of the move,
- * and the name of the step, or none if it is not to be killed.
+ * and the name of the step, or none if it is not to be killed. At the step `half` half of the rows are copied.
  */
 import { randomBytes } from 'node:crypto'
 import { moveToDatabase, moveToFolder } from '../../../server/main.ts'
@@ -16,7 +16,9 @@ const options = {
   clock: () => new Date(),
   random: randomBytes,
   signal: new AbortController().signal,
-  onProgress() {},
+  onProgress(done: number, total: number) {
+    if (process.argv[3] === 'half' && done * 2 >= total) process.kill(process.pid, 'SIGKILL')
+  },
   onStep(step: string) {
     if (step === process.argv[3]) process.kill(process.pid, 'SIGKILL')
   },

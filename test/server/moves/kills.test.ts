@@ -5,15 +5,12 @@
  * Runs with `BRIDGE_TEST_STORE=postgres`. Each run draws two steps in each direction, and `BRIDGE_SEED` repeats
  * one. `BRIDGE_KILLS=200` covers every step.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copiedTables } from '../../../server/database/row-copy.ts'
 import { isOnPostgres } from '../../support/postgres.ts'
+import { run, starts } from './killed.ts'
 import {
   expectServed,
   makeDatabase,
@@ -37,42 +34,6 @@ function drawn(steps: readonly string[], always: readonly string[]): string[] {
   const first = seed % others.length
   const turned = [...others.slice(first), ...others.slice(0, first)]
   return [...always, ...turned].slice(0, Math.max(always.length, kills / 2))
-}
-
-interface Move {
-  readonly data: string
-  readonly url: string
-  readonly to?: string
-}
-
-interface Report {
-  readonly tables: readonly { readonly sha256: string; readonly table: string }[]
-}
-
-const child = fileURLToPath(new URL('./child.ts', import.meta.url))
-
-/** Runs a move in its own process, and kills it at the step. Returns the report if it was not killed. */
-async function run(move: Move, step?: string): Promise<Report | undefined> {
-  const running = spawn(process.execPath, [child, JSON.stringify(move), ...(step ? [step] : [])], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [output, [code, signal]] = await Promise.all([text(running.stdout), once(running, 'close')])
-  expect({ code, signal }).toEqual(step ? { code: null, signal: 'SIGKILL' } : { code: 0, signal: null })
-  return step ? undefined : (JSON.parse(output) as Report)
-}
-
-const refused = /was moved to|was interrupted|holds no installation/
-
-/** Returns whether a node starts. One that must not start says why. */
-async function starts(data: string, database: string): Promise<boolean> {
-  try {
-    const server = await startOn(data, { database })
-    await server.stop()
-    return true
-  } catch (error) {
-    expect((error as Error).message).toMatch(refused)
-    return false
-  }
 }
 
 describe.skipIf(!isOnPostgres)(`a move that is killed (seed ${seed})`, () => {
