@@ -1,6 +1,6 @@
 /**
  * An agent that ends its session at one node and starts the next one at another. After each start all nodes are asked
- * with the ended session: none may accept it.
+ * with the ended session: none may accept it, however late it answers. So a node that was suspended is seen too.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestAgent } from '../../../support/agent.ts'
@@ -11,16 +11,23 @@ import type { Held } from './rules.ts'
 
 const everyMs = 3000
 
-/** Calls `sampled` after each turn, until the calls are over. */
+/** Calls `sampled` once all nodes have answered a turn. Resolves after the calls are over and every node has answered. */
 export async function turnSessions(
   calls: Calls,
   { agent, nodes }: { readonly agent: TestAgent; readonly nodes: readonly ServerProcess[] },
   sampled: (held: Held) => void,
 ): Promise<void> {
-  const isAccepted = async (node: ServerProcess, session: string): Promise<boolean> => {
-    const target = '/api/v1/inbox/messages?limit=1'
-    const reply = await calls.answered(calls.at(agent, node).call({ target, session }))
-    return reply?.status === 200
+  const isAccepted = (node: ServerProcess, session: string): Promise<boolean> =>
+    calls
+      .at(agent, node)
+      .call({ target: '/api/v1/inbox/messages?limit=1', session })
+      .then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+  const ask = async (ended: string, id: string, what: string): Promise<void> => {
+    const accepted = await Promise.all(nodes.map((node) => isAccepted(node, ended)))
+    sampled({ what, holders: accepted.includes(true) ? [ended, id] : [id] })
   }
   /** A try without an answer may have ended the session. The next one is then refused, which ends the repetition too. */
   const closer = () => {
@@ -33,20 +40,20 @@ export async function turnSessions(
       return tries > 1 && isEnded(reply) ? { ...reply, status: 200 } : reply
     }
   }
+  const asked: Promise<void>[] = []
   while (!calls.isOver) {
     const ended = agent.session?.id ?? ''
-    if ((await calls.granted('the end of a session', closer())) === undefined) return
+    await calls.granted('the end of a session', closer())
     const reply = await calls.granted('the start of a session', (node) =>
       calls.at(agent, node).requestSession(),
     )
-    if (reply === undefined) return
+    if (reply === undefined) break
     agent.session = reply.json as { id: string; generation: number }
     const { id, generation } = agent.session
-    const accepted = await Promise.all(nodes.map((node) => isAccepted(node, ended)))
-    const holders = accepted.includes(true) ? [ended, id] : [id]
-    sampled({ what: `session ${generation} of ${agent.id}`, holders })
+    asked.push(ask(ended, id, `session ${generation} of ${agent.id}`))
     await sleep(everyMs)
   }
+  await Promise.all(asked)
 }
 
 const isEnded = ({ status, json }: Reply): boolean =>
