@@ -45,7 +45,7 @@ export async function turnSessions(
     const ended = agent.session?.id ?? ''
     await calls.granted('the end of a session', closer())
     const reply = await calls.granted('the start of a session', (node) =>
-      calls.at(agent, node).requestSession(),
+      calls.at(agent, node).requestSession(agent.instanceId),
     )
     if (reply === undefined) break
     agent.session = reply.json as { id: string; generation: number }
