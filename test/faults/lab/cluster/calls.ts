@@ -12,6 +12,8 @@ import { isSkewed, stoodStill } from './skew.ts'
 
 /** Time until a request that no node answered is repeated. */
 const againAfterMs = 30
+/** Time until a write is sent to one more node. */
+const soonerMs = 250
 
 export class Calls {
   readonly refusals: Refusal[] = []
@@ -62,15 +64,41 @@ export class Calls {
     while (!this.isOver) {
       const reply = await this.answered(this.noted(what, send(node)))
       if (reply?.status === 200) return reply
-      if (reply !== undefined && ((reply.status < 500 && !isSkewed(reply)) || isInboxFull(reply)))
-        throw new Error(`${what} answered ${reply.text}`)
+      if (reply !== undefined && isFinal(reply)) throw new Error(`${what} answered ${reply.text}`)
       const others = this.#harness.nodes.filter((each) => each !== node)
       node = pick(this.#chance, others) ?? node
       await sleep(againAfterMs)
     }
     return undefined
   }
+
+  /**
+   * Sends a write to a node, and to the next one every 250 ms, until any of them grants it. So it takes no longer than
+   * its lane does, whichever node is silent. Resolves with undefined at the end.
+   *
+   * @throws if a node refuses it for good
+   */
+  async soonest(what: string, send: (node: ServerProcess) => Promise<Reply>): Promise<Reply | undefined> {
+    const { promise: granted, resolve, reject } = Promise.withResolvers<Reply>()
+    granted.catch(() => {})
+    const hear = (reply: Reply) => {
+      if (reply.status === 200) resolve(reply)
+      else if (isFinal(reply)) reject(new Error(`${what} answered ${reply.text}`))
+    }
+    const { nodes } = this.#harness
+    const first = nodes.indexOf(this.node)
+    for (let tries = 0; !this.isOver; tries += 1) {
+      const node = nodes[(first + tries) % nodes.length] as ServerProcess
+      this.noted(what, send(node)).then(hear, () => {})
+      const reply = await Promise.race([granted, sleep(soonerMs)])
+      if (reply !== undefined) return reply
+    }
+    return undefined
+  }
 }
+
+/** Whether another try cannot succeed. */
+const isFinal = (reply: Reply): boolean => (reply.status < 500 && !isSkewed(reply)) || isInboxFull(reply)
 
 /** Only an acknowledgement ends this refusal, not another try. */
 const isInboxFull = ({ status, json }: Reply): boolean =>

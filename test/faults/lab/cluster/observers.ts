@@ -17,7 +17,7 @@ import type { Harness } from './harness.ts'
 import { OwnClient } from './own-client.ts'
 import type { ClusterRun, Held, Probe, Replay } from './rules.ts'
 import { turnSessions } from './session-turns.ts'
-import { type SharedLane, writeSharedLanes } from './shared-lanes.ts'
+import { type SharedWrite, writeSharedLanes } from './shared-lanes.ts'
 import { isSkewed } from './skew.ts'
 
 /** A node that has not answered a write by then counts as away. */
@@ -54,8 +54,8 @@ export class Observers {
   readonly failed: Promise<never>
   /** Times at which writes to the project were confirmed. */
   readonly confirmedMs: number[] = []
-  /** The same for the lanes that all projects share. */
-  readonly sharedMs: Readonly<Record<SharedLane, number[]>> = { node: [], packages: [] }
+  /** The writes to the lanes that all projects share. */
+  readonly sharedWrites: SharedWrite[] = []
 
   private constructor(harness: Harness, parts: Parts) {
     this.#harness = harness
@@ -136,9 +136,9 @@ export class Observers {
 
   #writeShared({ ova, oval, sideId }: Parts): Promise<void> {
     const writers = { owner: this.#harness.owner, projectId: sideId, from: ova, to: oval }
-    return writeSharedLanes(this.#calls, writers, (lane, atMs) => {
-      this.sharedMs[lane].push(atMs)
-      this.#lastMs.set(lane, atMs)
+    return writeSharedLanes(this.#calls, writers, (write) => {
+      this.sharedWrites.push(write)
+      this.#lastMs.set(write.lane, write.confirmedMs)
     })
   }
 

@@ -37,7 +37,7 @@ export interface Lane {
   readonly lane: string
   /** Times at which effects were confirmed. */
   readonly confirmedMs: readonly number[]
-  /** Times during which the database confirmed no commit. */
+  /** Times during which the database confirmed no commit, or nobody wrote. They do not overlap. */
   readonly away: readonly (readonly [fromMs: number, toMs: number])[]
 }
 

@@ -11,7 +11,8 @@ import { bugsIn, readStored } from '../postgres/load.ts'
 import { Harness, type HarnessOptions } from './harness.ts'
 import { Observers } from './observers.ts'
 import { Pulse } from './pulse.ts'
-import { type ClusterRule, type ClusterRun, checkCluster } from './rules.ts'
+import { type ClusterRule, type ClusterRun, checkCluster, type Lane } from './rules.ts'
+import type { SharedWrite } from './shared-lanes.ts'
 import { usualSteps } from './stalls.ts'
 import { kinds, Pair, type Step } from './story.ts'
 
@@ -111,11 +112,7 @@ export class Scene {
     const run = { operations, conversations, ...(await readStored(harness.primary)) }
     const { away } = this.#pulse
     const confirmedMs = [...effectsOf(operations), ...this.#observers.confirmedMs]
-    const shared = Object.entries(this.#observers.sharedMs).map(([lane, ms]) => ({
-      lane,
-      confirmedMs: ms,
-      away,
-    }))
+    const shared = sharedLanesOf(this.#observers.sharedWrites, away)
     const seen = { ...observed, lanes: [{ lane: this.projectId, confirmedMs, away }, ...shared] }
     const wrong = [...checkHistory(withoutObservers(run, ids)), ...checkCluster(seen)].filter(
       (sentence) => !without.some(({ name }) => sentence.startsWith(`${name}: `)),
@@ -168,6 +165,32 @@ const withoutObservers = (run: Run, conversations: readonly string[]): Run => ({
   ...run,
   tasks: (run.tasks ?? []).filter(({ conversation_id }) => conversations.includes(conversation_id)),
 })
+
+/** Between two writes of its only writer nothing waits for a lane, so that time counts as lost. */
+function sharedLanesOf(writes: readonly SharedWrite[], away: Lane['away']): Lane[] {
+  return [...Map.groupBy(writes, ({ lane }) => lane)].map(([lane, own]) => {
+    const begun = own.slice(1).map(({ begunMs }) => begunMs)
+    const pauses = begun.map((toMs, index) => [own[index]?.confirmedMs ?? toMs, toMs] as const)
+    return {
+      lane,
+      confirmedMs: own.map(({ confirmedMs }) => confirmedMs),
+      away: united([...away, ...pauses]),
+    }
+  })
+}
+
+type Span = Lane['away'][number]
+
+/** Spans of time without their overlaps. */
+function united(spans: readonly Span[]): Span[] {
+  const result: [number, number][] = []
+  for (const [from, to] of spans.toSorted(([one], [other]) => one - other)) {
+    const last = result.at(-1)
+    if (last !== undefined && from <= last[1]) last[1] = Math.max(last[1], to)
+    else result.push([from, to])
+  }
+  return result
+}
 
 const reads = new Set(['inbox', 'history'])
 
