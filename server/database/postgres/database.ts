@@ -149,11 +149,15 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
       await witness.keep(options.onWitnessError)
     }
     const nonces = await openNonces({ connection, clock, monotonicMs, raised: () => timeline.floor })
+    const nodes = membership ?? loneNode('', undefined, clock)
+    // Connections that are open keep their place over a failover, and other nodes may have written since a
+    // loss.
+    const serves = () => nodes.isMember() && witness.holds
     const runsSideBySide = options.merges !== false
     // A pooler that forgets named statements cannot tell the types of their parameters.
     const merges = runsSideBySide && settings.forgetsNames !== true
     const writer = createWriter({
-      ...{ runsSideBySide, merges },
+      ...{ runsSideBySide, merges, serves },
       ...{ link, opening, ids, steady, witness, timeline, membership, clock, monotonicMs, isStorageFull },
       ...{ onEffectError, onGroup, onFull, ...(onCommit && { onCommit }) },
       onTime: databaseClock.note,
@@ -165,18 +169,10 @@ export async function openPostgresDatabase(options: PostgresOptions): Promise<No
     const reader = createReader({
       ...{ settings, opening, connections: readConnections, check, merges, monotonicMs },
     })
-    const nodes = membership ?? loneNode('', undefined, clock)
-    // Connections that are open keep their place over a failover, and other nodes may have written since a
-    // loss.
-    const serves = () => nodes.isMember() && witness.holds
     return {
       ...{ serverId, nonces, steady, nodes },
       durability: () => (timeline.isSynchronous ? 'synchronous' : 'local'),
-      writer: {
-        ...writer,
-        write: (lanes, unit, given) =>
-          serves() ? writer.write(lanes, unit, given) : Promise.reject(refused()),
-      },
+      writer,
       reader: {
         ...reader,
         read: (unit) => (serves() ? reader.read(unit) : Promise.reject(refused())),

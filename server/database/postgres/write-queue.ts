@@ -18,6 +18,8 @@ import { GroupFailedError, type GroupOptions, type GroupRun, Groups, type LanedR
 export interface WriterOptions extends GroupOptions, Omit<WriterEvents, 'onFatal'> {
   /** Most requests in one commit, by default 128. */
   readonly maxGroup?: number
+  /** Returns whether the node may write. While it may not, requests are refused, also those that wait already. */
+  readonly serves: () => boolean
   /** Resolves once the database has space again, or the signal is aborted. */
   readonly untilSpace: (signal: AbortSignal) => Promise<void>
   /** Removes the space of deleted rows from the files of the database. */
@@ -72,7 +74,7 @@ class WriteQueue {
   }
 
   write<T>(lanes: Lanes, unit: (tx: Tx) => Promise<T>, { nonce, touches }: WriteOptions): Promise<T> {
-    if (this.#isClosed) return Promise.reject(unavailable(retryAfterMs.restart))
+    if (this.#isClosed || !this.#options.serves()) return Promise.reject(unavailable(retryAfterMs.restart))
     return new Promise<T>((resolve, reject) => {
       const named = typeof lanes === 'string' ? [lanes] : lanes
       this.#waiting.push({ lanes: named, unit, nonce, touches, resolve, reject })
@@ -91,7 +93,10 @@ class WriteQueue {
     // Requests that arrive in the same turn of the event loop share the first group.
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0) {
-      await this.#run(this.#waiting.splice(0, this.#options.maxGroup ?? defaultMaxGroup))
+      const group = this.#waiting.splice(0, this.#options.maxGroup ?? defaultMaxGroup)
+      // A group takes up to 20 s if the database confirms no commit. Those behind it do not wait as long again.
+      if (this.#options.serves()) await this.#run(group)
+      else for (const { reject } of group) reject(unavailable(retryAfterMs.restart))
     }
     this.#draining = undefined
   }

@@ -1,9 +1,11 @@
 /**
  * A node whose PostgreSQL server fails over to a synchronous standby: no answered effect is lost, and the
- * node is ready within two seconds of the promotion, and writes within five. The node reaches its database
- * through a proxy that is switched over, as behind a load balancer or an address that moves.
+ * node is ready within two seconds of the promotion, and writes within five. If no standby confirms, no write
+ * waits for longer than 25 seconds. The node reaches its database through a proxy that is switched over, as
+ * behind a load balancer or an address that moves.
  * BRIDGE_PROMOTIONS=50 promotes that often.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresConnection } from '../../../server/database/postgres/connection.ts'
 import { examineDatabase } from '../../../server/host/doctor-postgres.ts'
@@ -19,6 +21,7 @@ const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 3
 const promotions = Number(process.env.BRIDGE_PROMOTIONS ?? 1)
 const writesWithinMs = 5000
 const readyWithinMs = 2000
+const refusedWithinMs = 25_000
 
 describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`, () => {
   let primary: Cluster
@@ -69,7 +72,16 @@ describe.skipIf(!hasPostgres)(`a node whose database fails over (seed ${seed})`,
     const status = async () => (await fetch(`${load.server.url}/api/ready`)).status
     expect(await status()).toBe(200)
     await primary.requireStandby('nobody')
+    // The writers are waiting for a commit, so this write is for a later one.
+    await sleep(1000)
+    const askedMs = performance.now()
+    const queued = load.owner
+      .call({ target: '/api/admin/projects', body: { name: 'queued' } })
+      .then((reply) => ({ status: reply.status, ms: performance.now() - askedMs }))
     await expect.poll(status, { interval: 100 }).toBe(503)
+    const { status: told, ms } = await queued
+    expect(told).toBe(503)
+    expect(ms).toBeLessThan(refusedWithinMs)
     await primary.requireStandby()
     await expect.poll(status, { interval: 100 }).toBe(200)
     await load.crew.answers(20)

@@ -188,9 +188,11 @@ export class Harness {
   }
 
   /** Kills the standby and starts it again. Commits wait meanwhile. */
-  async killStandby(): Promise<void> {
-    await this.standby?.kill()
-    await this.standby?.start()
+  async killStandby(kill = (standby: Cluster) => standby.kill()): Promise<void> {
+    const { standby } = this
+    if (standby === undefined) throw new Error('there is no standby')
+    await kill(standby)
+    await standby.start()
   }
 
   /**

@@ -4,13 +4,14 @@ import type { Cluster } from '../../../support/postgres-cluster.ts'
 import type { Harness } from './harness.ts'
 
 /**
- * In this order, so that twenty kills have each of them. A name with `standby` is a process of the standby, and the
- * other names of PostgreSQL are of the primary.
+ * In this order, so that as many kills have each of them. A name with `standby` is a process of the standby, and the
+ * other names of PostgreSQL are of the primary. `primary` and `standby` are all processes of a server at once.
  */
 export const victims = [
   ...(['node', 'balancer', 'backend', 'objects', 'node', 'standby', 'checkpointer', 'walwriter'] as const),
   ...(['node', 'primary', 'walsender', 'walreceiver', 'node', 'postmaster', 'background writer'] as const),
   ...(['node', 'autovacuum launcher', 'standby startup', 'node', 'standby checkpointer'] as const),
+  ...(['node', 'standby postmaster', 'logical replication launcher', 'standby background writer'] as const),
 ]
 export type Victim = (typeof victims)[number]
 
@@ -28,7 +29,9 @@ export async function killOne(
   if (victim === 'objects') return harness.killObjectStore()
   if (victim === 'standby') return harness.killStandby()
   if (victim === 'standby startup') return killStartup(harness)
+  if (victim === 'standby postmaster') return harness.killStandby((standby) => standby.killFirst())
   if (victim === 'standby checkpointer') return killProcess(harness.standby, 'checkpointer', chance)
+  if (victim === 'standby background writer') return killProcess(harness.standby, 'background writer', chance)
   if (victim === 'backend') return killProcess(harness.primary, 'client backend', chance)
   if (victim === 'walreceiver') return killProcess(harness.standby, victim, chance)
   if (victim !== 'primary' && victim !== 'postmaster') return killProcess(harness.primary, victim, chance)

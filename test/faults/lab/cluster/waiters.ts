@@ -11,8 +11,6 @@ import { bridgeOf, Ear } from '../../../support/sdk-listener.ts'
 import { type Harness, nodeNames } from './harness.ts'
 import { RequestLog } from './request-log.ts'
 
-/** Nodes store at most so much later who waits at them. */
-export const storedWithinMs = 250
 const lookAgainMs = 20
 const gaveUpMs = 30_000
 
