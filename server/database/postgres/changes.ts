@@ -8,7 +8,7 @@ interface Marked {
   readonly mark: string
 }
 
-/** `link` takes the question of each second, which as one statement needs no transaction. */
+/** `link` takes the question of each round, which as one statement needs no transaction. */
 export function createChanges(link: Link, read: Reader['read']): Changes {
   const ask = async (statement: RawBuilder<Marked>): Promise<Map<string, string>> => {
     const { rows } = await read((db) => statement.execute(db))

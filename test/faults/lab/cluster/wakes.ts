@@ -8,10 +8,10 @@ import { openWait } from '../../../support/waits.ts'
 import type { Harness } from './harness.ts'
 
 /**
- * A node that believes that notifications arrive looks for new messages once a second, so a lost one costs up to
- * a second. The rest is for reading the message.
+ * A node that believes that notifications arrive looks for new messages every 750 ms, so a lost one costs up to
+ * that. The rest is for reading the message.
  */
-export const wakeWithinMs = 1250
+export const wakeWithinMs = 1000
 
 export type Friends = readonly [ada: TestAgent, ben: TestAgent]
 
