@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { patient } from '../../support/haproxy.ts'
 import { lacking, longestMs } from '../lab/cluster/harness.ts'
-import { lanesMakeProgress } from '../lab/cluster/rules.ts'
+import { busyProgressWithinMs } from '../lab/cluster/rules.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 
 const long = process.env.BRIDGE_CLUSTER_FAULTS
@@ -46,8 +46,8 @@ test.skipIf(lacking !== '')(
     await harness.failOver()
     harness.replication.drop('none')
     await scene.plays(1)
-    // On a machine with other work a lane may stand for longer.
-    const { wrong, run, seen } = await scene.end(long === undefined ? [lanesMakeProgress] : [])
+    const progressWithinMs = long === undefined ? busyProgressWithinMs : undefined
+    const { wrong, run, seen } = await scene.end({ progressWithinMs })
     expect(wrong).toEqual([])
     expect(run.operations.length).toBeGreaterThan(20)
     expect(seen.probes.length).toBeGreaterThan(0)

@@ -15,7 +15,7 @@ import { patient } from '../../support/haproxy.ts'
 import type { ServerProcess } from '../../support/process.ts'
 import { program as ours } from '../../support/program.ts'
 import { lacking, longestMs } from '../lab/cluster/harness.ts'
-import { lanesMakeProgress } from '../lab/cluster/rules.ts'
+import { busyProgressWithinMs } from '../lab/cluster/rules.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stallsOf, toldOf } from '../lab/cluster/stalls.ts'
 import { columnOfTables, commitBefore, contract, expand, fileAt, Versions } from '../lab/cluster/versions.ts'
@@ -31,8 +31,7 @@ const load = {
 const steps = long === undefined ? 1 : 4
 /** Steps after each node is ready, because its first requests take several times as long as later ones. */
 const pause = long === undefined ? 0 : 8
-/** The rules that are bounds on time. */
-const unchecked = long === undefined ? [lanesMakeProgress] : []
+const progressWithinMs = long === undefined ? busyProgressWithinMs : undefined
 const seed = Number(process.env.BRIDGE_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const slowFromMs = 2000
 const newest = migrations.length
@@ -137,7 +136,7 @@ async function upgrade({ seed, older, wider, last }: Programs): Promise<string[]
     await scene.plays(steps)
     expect(await known()).toEqual({ recorded: contracted, nodes: [contracted, contracted, contracted] })
 
-    const { wrong, run } = await scene.end(unchecked)
+    const { wrong, run } = await scene.end({ progressWithinMs })
     const isDrained = (sentence: string) => sentence.includes('this node drains and stops')
     expect(wrong.filter(isDrained)).toHaveLength(1)
     expect(wrong.filter((sentence) => !isDrained(sentence))).toEqual([])

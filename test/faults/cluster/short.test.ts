@@ -15,7 +15,7 @@ import type { ServerProcess } from '../../support/process.ts'
 import { createTask } from '../../support/tasks.ts'
 import { openWait, untilListening } from '../../support/waits.ts'
 import { type Harness, lackingPrograms } from '../lab/cluster/harness.ts'
-import { lanesMakeProgress } from '../lab/cluster/rules.ts'
+import { busyProgressWithinMs } from '../lab/cluster/rules.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { makePeople, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
 
@@ -187,7 +187,7 @@ describe.skipIf(why !== '')(`one fault of each kind at three nodes (seed ${seed}
   })
 
   test('every rule holds over all of it', async () => {
-    const { wrong, run, seen } = await scene.end([lanesMakeProgress])
+    const { wrong, run, seen } = await scene.end({ progressWithinMs: busyProgressWithinMs })
     expect(wrong).toEqual([])
     expect(run.operations.length).toBeGreaterThan(20)
     expect(seen.probes.length).toBeGreaterThan(0)

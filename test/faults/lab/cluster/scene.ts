@@ -97,7 +97,7 @@ export class Scene {
   }
 
   /** Ends the load and returns all faults, but those of the rules `without`. */
-  async end(without: readonly Unchecked[] = []): Promise<Ended> {
+  async end({ without = [], progressWithinMs }: EndOptions = {}): Promise<Ended> {
     const { harness, crew, pairs } = this
     const { owner } = harness
     await Promise.all([crew.drain(), ...pairs.map((pair) => pair.drain())])
@@ -113,7 +113,8 @@ export class Scene {
     const { away } = this.#pulse
     const confirmedMs = [...effectsOf(operations), ...this.#observers.confirmedMs]
     const shared = sharedLanesOf(this.#observers.sharedWrites, away)
-    const seen = { ...observed, lanes: [{ lane: this.projectId, confirmedMs, away }, ...shared] }
+    const lanes = [{ lane: this.projectId, confirmedMs, away }, ...shared]
+    const seen = { ...observed, lanes: lanes.map((each) => ({ ...each, progressWithinMs })) }
     const wrong = [...checkHistory(withoutObservers(run, ids)), ...checkCluster(seen)].filter(
       (sentence) => !without.some(({ name }) => sentence.startsWith(`${name}: `)),
     )
@@ -150,7 +151,11 @@ export interface Ended {
   readonly seen: ClusterRun
 }
 
-type Unchecked = Rule | ClusterRule
+export interface EndOptions {
+  readonly without?: readonly (Rule | ClusterRule)[]
+  /** A lane may not stand for longer, by default 3 s. */
+  readonly progressWithinMs?: number | undefined
+}
 
 interface Parts {
   readonly projectId: string
