@@ -11,11 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chanceFrom, pick } from '../../support/chance.ts'
 import { Desk } from '../../support/desk.ts'
-import type { ServerProcess } from '../../support/process.ts'
 import { machineMs } from '../lab/client-log.ts'
 import { type Harness, lacking, longestMs } from '../lab/cluster/harness.ts'
 import type { Link } from '../lab/cluster/link.ts'
 import type { StoreFault } from '../lab/cluster/objects-process.ts'
+import { untilReady } from '../lab/cluster/ready.ts'
 import { Scene } from '../lab/cluster/scene.ts'
 import { stopInsideGroup } from '../lab/cluster/stopped.ts'
 import { type Friends, makeFriends, wakeMs, wakeWithinMs } from '../lab/cluster/wakes.ts'
@@ -38,19 +38,6 @@ const brokenMs = 3000
  */
 const lateMs = 10
 const storeLateMs = 50
-
-const statusOf = ({ url }: ServerProcess) =>
-  fetch(`${url}/api/ready`).then(
-    (answer) => answer.status,
-    () => 0,
-  )
-
-/** Milliseconds until readiness has this status. */
-async function untilReady(node: ServerProcess, status: number): Promise<number> {
-  const begunMs = performance.now()
-  while ((await statusOf(node)) !== status) await sleep(20)
-  return performance.now() - begunMs
-}
 
 describe.skipIf(why !== '')(`faults between three nodes (seed ${seed}) ${why}`, () => {
   const chance = chanceFrom(seed)

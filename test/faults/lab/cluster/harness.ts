@@ -13,6 +13,7 @@ import { ownerPassword, setUpOwner, type TestOwner } from '../../../support/owne
 import { isOnPostgres } from '../../../support/postgres.ts'
 import { Cluster, hasPostgres } from '../../../support/postgres-cluster.ts'
 import type { Ending, ProcessOptions, ServerProcess } from '../../../support/process.ts'
+import { machineMs } from '../client-log.ts'
 import { type Link, startLink } from './link.ts'
 import { ObjectsProcess } from './objects.ts'
 import { clockThatCanBeSet } from './set-clock.ts'
@@ -195,17 +196,14 @@ export class Harness {
     await standby.start()
   }
 
-  /**
-   * Kills the primary and promotes the standby. Resolves with the time of the promotion in
-   * `performance.now()`.
-   */
+  /** Kills the primary and promotes the standby. Resolves with the time of the promotion, as `machineMs` tells it. */
   async failOver(kill = (primary: Cluster) => primary.kill()): Promise<number> {
     const { primary: lost, standby } = this
     if (standby === undefined) throw new Error('there is no standby')
     await kill(lost)
     for (const link of this.links) link.lead(standby.port)
     await standby.promote()
-    const promotedMs = performance.now()
+    const promotedMs = machineMs()
     this.primary = standby
     this.standby = undefined
     this.#lost.push(lost)
