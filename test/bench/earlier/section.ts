@@ -1,17 +1,19 @@
 /**
  * The node on SQLite beside an earlier version of itself, on copies of one installation: durable signed sends,
  * complete cycles, and whole tasks. `BRIDGE_BENCH_EARLIER` names the commit of that version. It is built with the
- * packages of this one.
+ * packages of this one. Two processes of the same program differ by several percent for as long as they run, so both
+ * versions are started three times.
  */
 
 import { drive } from '../messages/connection.ts'
 import { cycles } from '../messages/cycles.ts'
 import { type Listen, transports } from '../messages/listening.ts'
-import { sends } from '../messages/world.ts'
+import { type Pair, sends } from '../messages/world.ts'
+import { noCosts } from '../processor.ts'
 import { type BenchOptions, type Row, row } from '../rows.ts'
 import { callerOf, poolOf, wholeTasks } from '../tasks/client.ts'
 import { inTurns } from '../turns.ts'
-import { isCommit, openVersions, type Versions } from './world.ts'
+import { type Copies, isCommit, makeCopies, type Versions } from './world.ts'
 
 const [, listen] = transports[0] as readonly [string, Listen]
 const target = { atLeast: 0.97 }
@@ -26,37 +28,52 @@ export async function* earlierSection({ isQuick }: BenchOptions): AsyncGenerator
     yield `earlier: BRIDGE_BENCH_EARLIER is ${commit}, which is no commit of this clone`
     return
   }
-  const rounds = isQuick ? 2 : 10
-  const versions = await openVersions(commit, rounds + 1)
+  const [starts, rounds] = isQuick ? [1, 2] : [3, 8]
+  const copies = await makeCopies(commit, starts * (rounds + 1))
+  const [sent, cycled, worked] = [noRates(), noRates(), noRates()]
   try {
-    yield* sending(versions, rounds, isQuick ? 2000 : 8000)
-    yield* cycling(versions, rounds, isQuick ? 500 : 2000)
-    yield* working(versions, rounds, isQuick ? 500 : 2000)
+    for (let start = 0; start < starts; start += 1)
+      await copies.serving(async (versions) => {
+        const pairs = copies.workers.slice(start * (rounds + 1))
+        add(sent, await sending(versions, copies, rounds, isQuick ? 2000 : 8000))
+        add(cycled, await cycling(versions, copies, rounds, isQuick ? 500 : 2000))
+        add(worked, await working(versions, pairs, rounds, isQuick ? 500 : 2000))
+      })
   } finally {
-    await versions.end()
+    copies.remove()
+  }
+  yield row('earlier: durable sends a second on SQLite, 32 connections', '1/s', sent, target)
+  yield row('earlier: sent, offered, acknowledged on SQLite, 32 in flight', '1/s', cycled, target)
+  yield row('earlier: whole tasks on SQLite, 32 at once', '1/s', worked, target)
+}
+
+type Rates = Awaited<ReturnType<typeof inTurns>>
+
+const noRates = (): Rates => ({ product: [], floor: [], costs: noCosts() })
+
+function add(all: Rates, more: Rates): void {
+  for (const side of ['product', 'floor'] as const) {
+    all[side].push(...more[side])
+    all.costs[side].push(...more.costs[side])
   }
 }
 
-async function* sending(versions: Versions, rounds: number, count: number) {
-  const rates = await inTurns(rounds, versions, async (side) => {
-    const { perSecond } = await drive(versions[side].port, sends(versions.senders, count), 32)
+const sending = (versions: Versions, { senders }: Copies, rounds: number, count: number) =>
+  inTurns(rounds, versions, async (side) => {
+    const { perSecond } = await drive(versions[side].port, sends(senders, count), 32)
     return { perSecond, done: count }
   })
-  yield row('earlier: durable sends a second on SQLite, 32 connections', '1/s', rates, target)
-}
 
-async function* cycling(versions: Versions, rounds: number, count: number) {
-  const rates = await inTurns(rounds, versions, async (side) => ({
-    perSecond: await cycles(versions[side].port, versions.readers, listen, count),
+const cycling = (versions: Versions, { readers }: Copies, rounds: number, count: number) =>
+  inTurns(rounds, versions, async (side) => ({
+    perSecond: await cycles(versions[side].port, readers, listen, count),
     done: count,
   }))
-  yield row('earlier: sent, offered, acknowledged on SQLite, 32 in flight', '1/s', rates, target)
-}
 
 /** Each round has a pair of its own, so that no inbox fills up. */
-async function* working(versions: Versions, rounds: number, ms: number) {
-  const rates = await inTurns(rounds, versions, async (side, round) => {
-    const pair = versions.workers[round]
+const working = (versions: Versions, pairs: readonly Pair[], rounds: number, ms: number) =>
+  inTurns(rounds, versions, async (side, round) => {
+    const pair = pairs[round]
     if (pair === undefined) throw new Error('too few pairs')
     const pool = poolOf(`http://127.0.0.1:${versions[side].port}`)
     const [creator, worker] = [callerOf(pair.sender), callerOf(pair.recipient)]
@@ -67,5 +84,3 @@ async function* working(versions: Versions, rounds: number, ms: number) {
       await pool.close()
     }
   })
-  yield row('earlier: whole tasks on SQLite, 32 at once', '1/s', rates, target)
-}

@@ -1,4 +1,4 @@
-/** Two versions of the node, each a process with its own copy of one installation. */
+/** Two versions of the node, each with its own copy of one installation. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,28 +9,30 @@ import { populate } from '../../support/population.ts'
 import { type Measured, startNode } from '../measured.ts'
 import { type Pair, pairsIn } from '../messages/world.ts'
 
+/** A process of each version. */
 export interface Versions {
   readonly product: Measured
   /** The earlier version. */
   readonly floor: Measured
+}
+
+export interface Copies {
   readonly senders: readonly Pair[]
   readonly readers: readonly Pair[]
   /** Pairs of two agents and one project each. */
   readonly workers: readonly Pair[]
-  end(): Promise<void>
+  /** Starts both versions, each on its own copy, and ends them after `act`. */
+  serving<T>(act: (versions: Versions) => Promise<T>): Promise<T>
+  remove(): void
 }
 
 const senderCount = 128
 const readerCount = 32
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-export async function openVersions(commit: string, workerCount: number): Promise<Versions> {
+export async function makeCopies(commit: string, workerCount: number): Promise<Copies> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-earlier-'))
-  const started: Measured[] = []
-  const end = async () => {
-    for (const each of started) await each.end()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     const earlier = build(commit, join(folder, 'tree'))
     const [before, now] = [join(folder, 'before'), join(folder, 'now')]
@@ -40,19 +42,28 @@ export async function openVersions(commit: string, workerCount: number): Promise
     const apart = Array.from({ length: workerCount }, () => populate(before, 2, 1))
     const serverId = serverIdOf(before)
     cpSync(before, now, { recursive: true })
-    const floor = await startNode(before, {}, earlier)
-    started.push(floor)
-    const product = await startNode(now)
-    started.push(product)
     const pairs = pairsIn(people, count, serverId)
     return {
-      ...{ product, floor, end },
       senders: pairs.slice(0, senderCount),
       readers: pairs.slice(senderCount),
       workers: apart.flatMap((each) => pairsIn(each, 1, serverId)),
+      async serving(act) {
+        const floor = await startNode(before, {}, earlier)
+        try {
+          const product = await startNode(now)
+          try {
+            return await act({ product, floor })
+          } finally {
+            await product.end()
+          }
+        } finally {
+          await floor.end()
+        }
+      },
+      remove,
     }
   } catch (error) {
-    await end()
+    remove()
     throw error
   }
 }
