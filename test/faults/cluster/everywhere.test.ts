@@ -17,6 +17,8 @@ import { Harness, lacking, longestMs } from '../lab/cluster/harness.ts'
 const isLong = process.env.BRIDGE_CLUSTER_RACES !== undefined
 const rounds = Number(process.env.BRIDGE_CLUSTER_RACES ?? 4)
 const clients = 64
+/** Of 99 in 100 open waits, while notifications arrive. Others may need the backstop. */
+const mostEndWithinMs = 100
 const waitsEndWithinMs = isLong ? 2000 : 20_000
 
 const outcome = ({ status, json }: Reply): string =>
@@ -141,6 +143,7 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
   test.each(denials)(
     'after %s at one node, nothing that begins later succeeds at the others',
     async (name, endsWaits, deny, allow) => {
+      const took: number[] = []
       for (let round = 0; round < rounds; round += 1) {
         await harness.confirmOwner()
         const tag = `${name.replaceAll(' ', '-')}-${round}`
@@ -174,10 +177,15 @@ describe.skipIf(lacking !== '')(`requests at all of three nodes at once ${lackin
         deniedMs = performance.now()
         await Promise.all(flows)
         expect(begun.filter((beganMs) => beganMs > deniedMs)).toEqual([])
-        if (endsWaits) expect((await endedMs) - deniedMs).toBeLessThan(waitsEndWithinMs)
+        if (endsWaits) took.push((await endedMs) - deniedMs)
         else await wait.leave()
         await allow()
       }
+      expect(took.filter((ms) => ms >= waitsEndWithinMs)).toEqual([])
+      if (!isLong || !endsWaits) return
+      const most = took.toSorted((one, other) => one - other)[Math.ceil(took.length * 0.99) - 1] ?? 0
+      process.stderr.write(`99 of 100 waits ended within ${Math.round(most)} ms\n`)
+      expect(most).toBeLessThan(mostEndWithinMs)
     },
     longestMs,
   )
