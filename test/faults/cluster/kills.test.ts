@@ -2,12 +2,12 @@
  * Any one process of three nodes, HAProxy, PostgreSQL with its standby and the object store is killed at a
  * random moment of the full story. No user waits two seconds longer than usual, and no acknowledged effect is
  * lost. If a node is killed, a wait that it had reconnects to another node within two seconds, and a message for it
- * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and 24 have each process.
+ * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and 20 at least have each process.
  * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
- * its bounds need a machine without other work. Two cores that are full make every request slow, with a fault or without
- * one. So the two writers beside the story and the observers pause for 100 ms after each result.
- * `BRIDGE_CLUSTER_WRITERS` and `BRIDGE_CLUSTER_PAUSE_MS` change that. The control is the same story without a kill, after each twenty: its
- * worst step tells whether the machine was quiet.
+ * its bounds need a machine without other work. Two cores that are full make every request slow, with a fault or
+ * without one. So the two writers beside the story and the observers pause for 100 ms after each result.
+ * `BRIDGE_CLUSTER_WRITERS` and `BRIDGE_CLUSTER_PAUSE_MS` change that. The control is the same story without a kill,
+ * after each twenty: its worst step tells whether the machine was quiet.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
