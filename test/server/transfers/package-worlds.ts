@@ -1,6 +1,6 @@
 /**
- * A node for each store of packages: the data folder, our strict object store, and the real object store that
- * the environment names.
+ * A node for each store of packages: the data folder, our strict object store, and real object stores. The environment
+ * names one, and `BRIDGE_CEPH=1` starts that of Ceph.
  */
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { createObjectClient } from '../../../server/package-store/objects/client
 import { objectPlaceOf } from '../../../server/packages-place.ts'
 import type { SettingName } from '../../../server/settings.ts'
 import { startBridge, type TestBridge } from '../../support/bridge.ts'
+import { startCeph } from '../../support/ceph.ts'
 import { startObjectStore, testKeys } from '../../support/object-store.ts'
 
 export interface PackageWorld {
@@ -69,21 +70,42 @@ async function objectWorld(settings: Settings): Promise<PackageWorld> {
 
 const { env } = process
 
-async function realWorld(settings: Settings): Promise<PackageWorld> {
-  const packages = `${env.BRIDGE_TEST_PACKAGES}/test-${randomBytes(6).toString('hex')}`
-  const given = {
-    packages,
-    packages_endpoint: env.BRIDGE_TEST_PACKAGES_ENDPOINT ?? '',
-    packages_region: env.BRIDGE_TEST_PACKAGES_REGION ?? '',
-  }
-  const environment = {
-    AWS_ACCESS_KEY_ID: env.AWS_ACCESS_KEY_ID ?? '',
-    AWS_SECRET_ACCESS_KEY: env.AWS_SECRET_ACCESS_KEY ?? '',
-    AWS_SESSION_TOKEN: env.AWS_SESSION_TOKEN ?? '',
-  }
+/** A bucket that a test may fill below a prefix of its own, and its keys. */
+interface RealStore {
+  readonly packages: string
+  readonly endpoint: string
+  readonly region: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** The store that the environment names. */
+const namedWorld = (settings: Settings) =>
+  realWorld(settings, {
+    packages: env.BRIDGE_TEST_PACKAGES ?? '',
+    endpoint: env.BRIDGE_TEST_PACKAGES_ENDPOINT ?? '',
+    region: env.BRIDGE_TEST_PACKAGES_REGION ?? '',
+    environment: {
+      AWS_ACCESS_KEY_ID: env.AWS_ACCESS_KEY_ID ?? '',
+      AWS_SECRET_ACCESS_KEY: env.AWS_SECRET_ACCESS_KEY ?? '',
+      AWS_SESSION_TOKEN: env.AWS_SESSION_TOKEN ?? '',
+    },
+  })
+
+async function cephWorld(settings: Settings): Promise<PackageWorld> {
+  const ceph = await startCeph()
+  const { endpoint, region, bucket } = ceph
+  const store = { packages: `s3://${bucket}/tests`, endpoint, region, environment: testKeys }
+  const world = await realWorld(settings, store)
+  const { close } = world
+  return Object.assign(world, { close: () => close().finally(ceph.close) })
+}
+
+async function realWorld(settings: Settings, store: RealStore): Promise<PackageWorld> {
+  const { endpoint, region, environment } = store
+  const packages = `${store.packages}/test-${randomBytes(6).toString('hex')}`
+  const given = { packages, packages_endpoint: endpoint, packages_region: region }
   const bridge = await startBridge({ settings: { ...settings, ...given }, environment })
-  const region = given.packages_region
-  const place = objectPlaceOf({ packages, endpoint: given.packages_endpoint, region }, environment)
+  const place = objectPlaceOf({ packages, endpoint, region }, environment)
   if (place === undefined) throw new Error('BRIDGE_TEST_PACKAGES must be s3://bucket/prefix')
   const client = createObjectClient(place, 2)
   const keysOf = async (id: string) => {
@@ -111,11 +133,15 @@ async function realWorld(settings: Settings): Promise<PackageWorld> {
   })
 }
 
+type Start = (settings: Settings) => Promise<PackageWorld>
+
+const real = (name: string | undefined, start: Start): [string, Start][] =>
+  name === undefined ? [] : [[name, start]]
+
 /** The stores over which the suite of packages runs. */
-export const packageWorlds: [string, (settings: Settings) => Promise<PackageWorld>][] = [
+export const packageWorlds: [string, Start][] = [
   ['the data folder', folderWorld],
   ['our object store', objectWorld],
-  ...(env.BRIDGE_TEST_PACKAGES === undefined
-    ? []
-    : ([[env.BRIDGE_TEST_PACKAGES, realWorld]] as [string, typeof realWorld][])),
+  ...real(env.BRIDGE_TEST_PACKAGES, namedWorld),
+  ...real(env.BRIDGE_CEPH && 'the object gateway of Ceph', cephWorld),
 ]
