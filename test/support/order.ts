@@ -10,9 +10,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The longest files, started first so that none of them runs last. */
 const first = [
-  'test/faults/durability.test.ts',
   'test/faults/cluster/short.test.ts',
+  'test/faults/durability.test.ts',
   'test/sdk/delivery/fall-back.test.ts',
+  'test/server/sign-in.test.ts',
   'test/server/endpoints/endpoints.test.ts',
   'test/cli/server.test.ts',
   'test/cli/up.test.ts',
@@ -32,10 +33,11 @@ export class FileOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { root, sequence } = this.ctx.config
     if (shuffles) this.ctx.logger.log(`files in the order of --sequence.seed=${sequence.seed}`)
-    const place = (path: string): string =>
-      shuffles
-        ? createHash('sha256').update(`${sequence.seed} ${path}`).digest('hex')
-        : `${first.includes(path) ? first.indexOf(path) : first.length} ${path}`
+    const place = (path: string): string => {
+      if (shuffles) return createHash('sha256').update(`${sequence.seed} ${path}`).digest('hex')
+      const index = first.includes(path) ? first.indexOf(path) : first.length
+      return `${String(index).padStart(3, '0')} ${path}`
+    }
     return files
       .map((file) => ({ file, key: `${file.project.name} ${place(relative(root, file.moduleId))}` }))
       .toSorted((one, other) => (one.key < other.key ? -1 : 1))
