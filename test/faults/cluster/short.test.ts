@@ -52,7 +52,7 @@ describe.skipIf(why !== '')(`one fault of each kind at three nodes (seed ${seed}
   let waiters: Waiters
   beforeAll(async () => {
     const node = (index: number) => ({ clockFrom: new Date(Date.now() + (aheadMs[index] ?? 0)) })
-    const load = { pairs: 1, writers: 2, patienceMs: 10_000 }
+    const load = { pairs: 1, writers: 2, pauseMs: 100, patienceMs: 10_000 }
     scene = await Scene.start({ seed, standby: false, balancer: patient(), node, ...load })
     harness = scene.harness
     const named = Array.from({ length: tries }, (_, index) => `cleo-${index}`)
