@@ -31,6 +31,11 @@ export interface Rounds {
   readonly product: readonly number[]
   readonly floor: readonly number[]
   readonly costs?: Costs | undefined
+  /**
+   * The ratio is the median of those of the rounds, not that of the medians. For two programs that are nearly equal: the
+   * speed of a machine changes over minutes, and both rates of one round alike.
+   */
+  readonly isPaired?: boolean
 }
 
 /**
@@ -63,7 +68,7 @@ export function median(values: readonly number[]): number {
 export function row(figure: string, unit: string, rounds: Rounds, target: Target): Row {
   const product = median(rounds.product)
   const floor = median(rounds.floor)
-  const ratio = product / floor
+  const ratio = rounds.isPaired ? median(ratiosOf(rounds)) : product / floor
   return {
     figure,
     unit,
@@ -100,6 +105,9 @@ export function bounded(
     cpuUs: costs && costOf(costs),
   }
 }
+
+const ratiosOf = ({ product, floor }: Rounds): number[] =>
+  product.map((value, index) => value / (floor[index] ?? Number.NaN))
 
 const costOf = ({ product, floor }: Costs) => ({
   product: median(product),
