@@ -32,8 +32,8 @@ export interface Rounds {
   readonly floor: readonly number[]
   readonly costs?: Costs | undefined
   /**
-   * The ratio is the median of those of the rounds, not that of the medians. For two programs that are nearly equal: the
-   * speed of a machine changes over minutes, and both rates of one round alike.
+   * Compares the two rates of each round, and the ratio is the median over the rounds. It suits two programs that are
+   * nearly equal: the speed of a machine changes within seconds, and both rates of a round change alike.
    */
   readonly isPaired?: boolean
 }

@@ -64,7 +64,7 @@ export async function startCeph(): Promise<Ceph> {
     await act('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', store)
     const startStore = () => serve('ceph-osd', '-i', '0')
     let storing = startStore()
-    // A gateway that starts before the store may wait for ever.
+    // A gateway that starts before the store may never answer.
     await until('the store of Ceph is not up', async () => {
       // It ends if it asks the monitor for its place before it knows the cluster.
       if (storing.exitCode !== null) storing = startStore()

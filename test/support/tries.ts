@@ -16,3 +16,7 @@ export async function medianOf(count: number, measureMs: () => Promise<number>):
   while (tookMs.length < count) tookMs.push(await measureMs())
   return tookMs.toSorted((one, other) => one - other)[Math.floor(count / 2)] ?? Number.NaN
 }
+
+/** The least of the values that this part of them does not exceed, such as 0.99. */
+export const quantile = (values: readonly number[], part: number): number =>
+  values.toSorted((one, other) => one - other)[Math.ceil(values.length * part) - 1] ?? Number.NaN

@@ -2,7 +2,7 @@
  * Any one process of three nodes, HAProxy, PostgreSQL with its standby and the object store is killed at a
  * random moment of the full story. No user waits two seconds longer than usual, and no acknowledged effect is
  * lost. If a node is killed, a wait that it had reconnects to another node within two seconds, and a message for it
- * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, and 20 at least have each process.
+ * arrives within one second more. `BRIDGE_CLUSTER_KILLS=500` is the number of kills, of which each process gets at least 20.
  * `BRIDGE_CLUSTER_VICTIM=node` kills only processes of that kind. Without the number the test is skipped, because
  * its bounds need a machine without other work. Two cores that are full make every request slow, with a fault or
  * without one. So the two writers beside the story and the observers pause for 100 ms after each result.

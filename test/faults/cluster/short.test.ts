@@ -28,8 +28,9 @@ const aheadMs = [0, 600_000, -600_000] as const
 const claims = 64
 /** An open wait of a credential ends so soon after another node has revoked it, even without notifications. */
 const endsWithinMs = 2000
-/** Database and other nodes notice so soon that a node stands still, has no connection or has ended. */
+/** So soon the database frees the lanes of a node that stands still. */
 const laneWithinMs = 3000
+/** So soon a node without its database is not ready, and a wait of a killed node is back at another one. */
 const unreadyWithinMs = 2000
 const backWithinMs = 2000
 const heardWithinMs = 1000
@@ -57,11 +58,8 @@ describe.skipIf(why !== '')(`one fault of each kind at three nodes (seed ${seed}
     harness = scene.harness
     const named = Array.from({ length: tries }, (_, index) => `cleo-${index}`)
     const made = await makePeople(harness, ['ada', 'ben', 'dora', 'emil', ...named])
-    const [first, second, third, fourth, ...more] = made.people as [
-      ...[TestAgent, TestAgent, TestAgent, TestAgent],
-    ]
     project = made.project
-    ;[ada, ben, dora, emil, others] = [first, second, third, fourth, more]
+    ;[ada, ben, dora, emil, ...others] = made.people as [TestAgent, TestAgent, TestAgent, TestAgent]
     waiters = await Waiters.start(harness)
     await scene.plays(1)
   })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { agentAt, startTwoNodes, type TwoNodes, untilPeers } from '../../support/nodes.ts'
 import { databaseUrl, isOnPostgres } from '../../support/postgres.ts'
 import { act, createTask, heldBy } from '../../support/tasks.ts'
-import { expectInTries } from '../../support/tries.ts'
+import { expectInTries, quantile } from '../../support/tries.ts'
 import { openWait, soon } from '../../support/waits.ts'
 import type { Actor } from './denials/scenes.ts'
 import { type Denial, denials } from './denials/table.ts'
@@ -77,9 +77,6 @@ async function denyOften(nodes: TwoNodes, denial: Denial, times: number): Promis
   }
   return took
 }
-
-const quantile = (values: readonly number[], part: number): number =>
-  values.toSorted((one, other) => one - other)[Math.ceil(values.length * part) - 1] ?? Number.NaN
 
 describe.skipIf(!isOnPostgres)(
   'a denial at one node lets nothing that begins later succeed at the other',
