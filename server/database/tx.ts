@@ -65,6 +65,7 @@ export class Unit implements Tx {
   readonly effects: (() => void)[] = []
   readonly #chance: UnitChance
   readonly steadyNow: Date
+  #steadyIso: string | undefined
 
   constructor(connection: UnitView, chance: UnitChance, counts = new Counts()) {
     this.connection = connection
@@ -85,7 +86,8 @@ export class Unit implements Tx {
   }
 
   get steadyIso(): string {
-    return this.steadyNow.toISOString()
+    this.#steadyIso ??= this.steadyNow.toISOString()
+    return this.#steadyIso
   }
 
   endIn(seconds: number): string {

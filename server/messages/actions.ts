@@ -54,11 +54,8 @@ export function sendMessage(
       )
       if (standing.peer) await guard(tx, agent, standing, thread.hops)
       requireWritable(standing)
-      const inserted = await store.insertMessage(tx, {
-        ...draft(agent, standing, input),
-        ...thread,
-        needsRoom: true,
-      })
+      const draft = { ...draftOf(agent, standing, input), ...thread }
+      const inserted = await store.insertMessage(tx, draft, { needsRoom: true })
       if (answeredId !== undefined) await store.markAnswered(tx, answeredId)
       const message = deliver(context, tx, inserted)
       await recordAudit(tx, {
@@ -134,11 +131,11 @@ async function guard(tx: Tx, agent: Admitted, { row }: ConversationStanding, hop
   requireHops(hops)
 }
 
-function draft(
+function draftOf(
   agent: Admitted,
   { peer }: ConversationStanding,
   input: MessageInput,
-): Omit<store.NewMessage, 'root_id' | 'hops' | 'needsRoom'> {
+): Omit<store.NewMessage, 'root_id' | 'hops'> {
   return {
     project_id: agent.project_id,
     conversation_id: input.conversation_id,

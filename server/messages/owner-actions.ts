@@ -45,7 +45,7 @@ export function sendAsOwner(
       })
       const { thread, answeredId } = await threadOf(tx, conversationId, input.in_reply_to, null)
       if (project.state === 'archived') throw new ApiError('project_archived')
-      const inserted = await store.insertMessage(tx, {
+      const draft: store.NewMessage = {
         project_id: project.id,
         conversation_id: conversationId,
         sender_kind: 'owner',
@@ -59,10 +59,10 @@ export function sendAsOwner(
         in_reply_to: input.in_reply_to ?? null,
         expects_reply_by: input.expects_reply_by ?? null,
         ...thread,
-        needsRoom: true,
         // A message of the owner resets the hops, so that a thread stopped by the loop guard can continue.
         hops: 0,
-      })
+      }
+      const inserted = await store.insertMessage(tx, draft, { needsRoom: true })
       if (answeredId !== undefined) await store.markAnswered(tx, answeredId)
       await openBudget(tx, conversationId)
       const message = deliver(context, tx, inserted)

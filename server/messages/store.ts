@@ -24,8 +24,6 @@ export interface NewMessage
     | 'hops'
     | 'expects_reply_by'
   > {
-  /** Whether the message is refused if the inbox is full. */
-  readonly needsRoom: boolean
   /** Undefined if the message begins a thread. */
   readonly root_id: string | undefined
   /** Task that the service reports on with this message. */
@@ -90,11 +88,15 @@ const insert = prepared<MessageRow>()((db, p) =>
  * Stores a message and counts it in its inbox. The sequence comes from a counter of the conversation and not
  * from max + 1, because retention deletes rows and sequences must never repeat. Only the units beside this
  * one change the counters meanwhile, so they are read together and then set, which is faster than updates
- * with `returning`.
+ * with `returning`. If the message needs room, it is refused if the inbox is full.
  *
  * @throws capacity_reached, before it writes anything
  */
-export async function insertMessage(tx: Tx, { needsRoom, ...message }: NewMessage): Promise<MessageRow> {
+export async function insertMessage(
+  tx: Tx,
+  message: NewMessage,
+  { needsRoom }: { readonly needsRoom: boolean },
+): Promise<MessageRow> {
   const inbox = message.recipient_kind === 'agent' ? message.recipient_agent_id : null
   const { conversation_id } = message
   const counters = await findCounters.first(tx.db, { conversation_id, agent_id: inbox ?? '' })

@@ -13,7 +13,7 @@ import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import type { TaskRow } from '../database/work-tables.ts'
 import { inLine, quoted } from '../messages/quoted.ts'
-import { insertMessage } from '../messages/store.ts'
+import { insertMessage, type NewMessage } from '../messages/store.ts'
 
 export type Side = 'creator' | 'assignee'
 
@@ -39,7 +39,7 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
   const isCreator = notice.to === 'creator'
   const agentId = isCreator ? task.creator_agent_id : task.assignee_agent_id
   const counterpart = isCreator ? task.assignee_agent_id : task.creator_agent_id
-  await insertMessage(tx, {
+  const message: NewMessage = {
     project_id: task.project_id,
     conversation_id: task.conversation_id,
     sender_kind: 'system',
@@ -54,9 +54,9 @@ export async function notify(context: Notifiers, tx: Tx, task: TaskRow, notice: 
     expects_reply_by: null,
     root_id: undefined,
     hops: 0,
-    needsRoom: notice.needsRoom === true,
     task_id: task.id,
-  })
+  }
+  await insertMessage(tx, message, { needsRoom: notice.needsRoom === true })
   if (agentId === null) return
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }

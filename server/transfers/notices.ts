@@ -11,7 +11,7 @@
 import type { Context } from '../context.ts'
 import type { Tx } from '../database/tx.ts'
 import { inLine, quoted } from '../messages/quoted.ts'
-import { insertMessage } from '../messages/store.ts'
+import { insertMessage, type NewMessage } from '../messages/store.ts'
 import type { TransferSummaryRow } from './store.ts'
 
 export interface Notice {
@@ -41,7 +41,7 @@ export async function notify(
     notice.to === 'sender'
       ? [transfer.sender_agent_id, transfer.recipient_agent_id]
       : [transfer.recipient_agent_id, transfer.sender_agent_id]
-  await insertMessage(tx, {
+  const message: NewMessage = {
     project_id: transfer.project_id,
     conversation_id: transfer.conversation_id,
     sender_kind: 'system',
@@ -56,9 +56,9 @@ export async function notify(
     expects_reply_by: null,
     root_id: undefined,
     hops: 0,
-    needsRoom: notice.needsRoom === true,
     transfer_id: transfer.id,
-  })
+  }
+  await insertMessage(tx, message, { needsRoom: notice.needsRoom === true })
   tx.afterCommit(() => context.wakeups.notify(agentId))
 }
 
