@@ -11,6 +11,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The longest files, started first so that none of them runs last. */
 const first = [
   'test/faults/cluster/short.test.ts',
+  'test/faults/postgres/listen-standby.test.ts',
+  'test/faults/postgres/set-clock.test.ts',
+  'test/faults/postgres/stop.test.ts',
   'test/faults/durability.test.ts',
   'test/sdk/delivery/fall-back.test.ts',
   'test/server/sign-in.test.ts',
