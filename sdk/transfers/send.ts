@@ -77,7 +77,7 @@ export async function sendFile(
     await requireCapability(context, options)
     const transfer = await offer(context, path, { address, sealed_to }, named)
     onOffered?.(transfer)
-    return reportSent(await move(context, transfer, path, options), options)
+    return reportSent(await move(context, transfer, path, { ...options, isNew: true }), options)
   }
   const sending = await sendingOf(path, address, sealed_to, named)
   const { folder, earlier } = await openSending(context, keep, sending, options)
@@ -91,7 +91,7 @@ export async function sendFile(
     const transfer = await offer(context, bytes, { address, sealed_to }, { ...named, idempotencyKey })
     await folder.offered(transfer.id)
     onOffered?.(transfer)
-    return move(context, transfer, bytes, options)
+    return move(context, transfer, bytes, { ...options, isNew: true })
   })
 }
 
@@ -388,13 +388,13 @@ async function move(
   context: TransferContext,
   transfer: Transfer,
   path: string,
-  { direct, signal, onProgress }: MoveOptions & Pick<SendFileOptions, 'direct'>,
+  { direct, signal, onProgress, isNew }: MoveOptions & Pick<SendFileOptions, 'direct'> & { isNew?: boolean },
 ): Promise<Transfer> {
   if (isDone(transfer)) return transfer
   if (direct !== undefined) return direct(transfer, path)
   // Do not check expiry here. The shown time moves with the node's clock, so only the node can decide.
   const store = packageEndpoint(context, transfer.id)
-  const upload = uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress })
+  const upload = uploadFile(store, manifestOf(transfer, 'upload'), path, { signal, onProgress, isNew })
   await upload.catch((error: unknown) => requireVerified(context, transfer.id, error, signal))
   return context.transfers.get(transfer.id, { signal })
 }

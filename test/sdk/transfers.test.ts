@@ -116,6 +116,38 @@ test('a sender whose last answer is lost knows that the recipient has verified t
   expect((await readFile(target)).equals(bytes)).toBe(true)
 })
 
+test.each(['without a folder for interrupted runs', 'with one'])(
+  'a new upload %s does not ask which parts are there, and a resumed one does',
+  async (which) => {
+    const wire = await openWire(() => Number(new URL(node.url).port))
+    const sender = bridgeOf({ ...node, url: wire.url }, node.ada)
+    onTestFinished(async () => {
+      await sender.close()
+      await wire.close()
+    })
+    const interruption = new AbortController()
+    const status = 'GET /api/v1/transfers/{id}/package/status #1'
+    const keep = which === 'with one' ? join(await box(), 'keep') : undefined
+    let id = ''
+    const broken = sender.transfers.send(source(), {
+      to: 'ben',
+      keep,
+      signal: interruption.signal,
+      onOffered: (transfer) => {
+        id = transfer.id
+      },
+      onProgress: ({ parts }) => {
+        if (parts === 1) interruption.abort()
+      },
+    })
+    await expect(broken).rejects.toMatchObject({ code: 'aborted' })
+    expect(wire.asked).toContain('PUT /api/v1/transfers/{id}/package/parts/0 #1')
+    expect(wire.asked).not.toContain(status)
+    await sender.transfers.resume(id, source(), { keep })
+    expect(wire.asked).toContain(status)
+  },
+)
+
 test('an interrupted download resumes with the missing parts', async () => {
   const sent = await ada.transfers.send(source(), { to: 'ben' })
   const target = join(await box(), 'report.pdf')

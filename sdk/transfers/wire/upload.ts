@@ -18,6 +18,16 @@ import { PartRunner, statusOf, type TransferOptions } from './part-runner.ts'
 /** Time limit of finalize: the receiver verifies the whole file before it answers. */
 const finalizeMs = 600_000
 
+export interface UploadOptions extends TransferOptions {
+  /** The offer is new, so the receiver has no part of it and is not asked which ones it has. */
+  readonly isNew?: boolean | undefined
+}
+
+const nothingThere: Pick<TransferStatus, 'committed_parts' | 'verified'> = {
+  committed_parts: [],
+  verified: false,
+}
+
 /**
  * Uploads the file that the manifest describes. The receiver then verifies and publishes it.
  *
@@ -30,7 +40,7 @@ export async function uploadFile(
   endpoint: FileEndpoint,
   manifest: Manifest,
   path: string,
-  options: TransferOptions = {},
+  options: UploadOptions = {},
 ): Promise<FileVerified> {
   const file = await openSource(path, manifest)
   const line = new Connection(endpoint)
@@ -64,10 +74,10 @@ class Upload {
   readonly #line: Connection
   readonly #manifest: Manifest
   readonly #file: FileHandle
-  readonly #options: TransferOptions
+  readonly #options: UploadOptions
   readonly #work: PartRunner
 
-  constructor(line: Connection, manifest: Manifest, file: FileHandle, options: TransferOptions) {
+  constructor(line: Connection, manifest: Manifest, file: FileHandle, options: UploadOptions) {
     this.#line = line
     this.#manifest = manifest
     this.#file = file
@@ -78,8 +88,8 @@ class Upload {
   async run(): Promise<FileVerified> {
     // A committed part may be damaged before finalize. Missing parts are sent again, at most twice.
     for (let round = 0; ; round += 1) {
-      const status = await statusOf(this.#work, this.#line, this.#manifest, this.#options.signal)
-      await this.#sendMissing(status)
+      const isNew = round === 0 && this.#options.isNew === true
+      await this.#sendMissing(isNew ? nothingThere : await this.#status())
       try {
         return await this.#finalize()
       } catch (error) {
@@ -88,7 +98,11 @@ class Upload {
     }
   }
 
-  async #sendMissing({ committed_parts, verified }: TransferStatus): Promise<void> {
+  #status(): Promise<TransferStatus> {
+    return statusOf(this.#work, this.#line, this.#manifest, this.#options.signal)
+  }
+
+  async #sendMissing({ committed_parts, verified }: typeof nothingThere): Promise<void> {
     const there = new Set(committed_parts)
     const { parts } = this.#manifest
     this.#work.resume(parts.filter(({ index }) => verified || there.has(index)))
