@@ -21,8 +21,8 @@ import type { SettingName } from '../../server/settings.ts'
 import type { Control } from './broken-store.ts'
 import { freePort } from './free-port.ts'
 import { makeInstallation } from './installation.ts'
-import { dropDatabase, storeSettings } from './postgres.ts'
-import { compileCache, program } from './program.ts'
+import { dropDatabase, isOnPostgres, storeSettings } from './postgres.ts'
+import { compileCache, program, sources } from './program.ts'
 
 export interface ProcessOptions {
   readonly settings?: Partial<Record<SettingName, string>>
@@ -178,11 +178,17 @@ class Supervised implements ServerProcess {
     child.kill('SIGUSR2')
   }
 
+  /** The bundle of the server contains `pg`, so a control reaches it only in the sources. */
+  #file(): string {
+    const { control, program: other } = this.#options
+    return other ?? (control !== undefined && isOnPostgres ? sources : program)
+  }
+
   #command(verb: 'init' | 'start'): string[] {
     const flags = Object.entries(this.#settings()).map(
       ([name, value]) => `--${name.replaceAll('_', '-')}=${value}`,
     )
-    return [this.#options.program ?? program, 'server', verb, '--json', ...flags]
+    return [this.#file(), 'server', verb, '--json', ...flags]
   }
 
   async #ready(child: ChildProcess): Promise<void> {
